@@ -1,0 +1,483 @@
+# The REST surface. Each method of Api is one route: its annotations are the route table, its request struct is the body
+# (with path and query parts), its results are the members of the reply. The front speaks it for one principal; the broker serves it.
+#
+# A reply whose `problem` is set is application/problem+json and nothing else; otherwise every other member that is not null is
+# written, by name. A worker that is taken over can call any method that its principals' scopes allow, and none other.
+
+@0xe9050c5207cac933;
+
+using Cxx = import "/capnp/c++.capnp";
+using Http = import "http.capnp";
+using Common = import "common.capnp";
+$Cxx.namespace("factionos::schema");
+
+struct Call {
+  # What the front tells beside the request itself.
+  idempotencyKey @0 :Text;
+  # Null where none was sent. 1 to 255 visible ASCII characters, checked by the front and again by the broker.
+  requestId @1 :Text;
+}
+
+struct ReplyMeta {
+  replayed @0 :Bool;
+  # The stored reply to the same key and request.
+  status @1 :UInt16;
+  # 0: the route's success status.
+}
+
+# ------------------------------------------------------------------------------------------------ values
+
+struct ConsentCard {
+  # What a human sees before an action runs. Labels and counts alone.
+  family @0 :Common.Family;
+  operationClass @1 :Text;
+  target @2 :Text;
+  risk @3 :Common.Risk;
+  expectedMutation @4 :Text;
+  rollback @5 :Common.Rollback;
+  rollbackGuidance @6 :Text;
+  idempotency @7 :Common.IdempotencyState;
+  networkProfile @8 :Common.NetworkProfile;
+  program @9 :Text;
+  # Label of the resolved program; "sh" for a shell line, "workspace" for a program inside of the workspace.
+  notes @10 :List(Text);
+  # Fixed sentences of ours: what the approval does not cover.
+}
+
+struct Action {
+  id @0 :Text;
+  revision @1 :UInt64;
+  state @2 :Common.ActionState;
+  family @3 :Common.Family;
+  operation @4 :Text;
+  workspace @5 :Text;
+  target @6 :Text;
+  requester @7 :Text;
+  approver @8 :Text;
+  decision @9 :Common.Decision;
+  # Of policy.
+  reason @10 :Text;
+  card @11 :ConsentCard;
+  createdAt @12 :Int64 $Http.time;
+  updatedAt @13 :Int64 $Http.time;
+  expiresAt @14 :Int64 $Http.time;
+  nonce @15 :Text;
+  # Present while the action waits, for principals with the scope approve: what a proof signs.
+  failureCode @16 :Text;
+  sessionId @17 :Text;
+  policyRevision @18 :UInt64;
+  exit @19 :Common.Exit;
+}
+
+struct Output {
+  text @0 :Text;
+  # From `after` on: UTF-8, secrets masked, controls but tab and newline shown as escapes.
+  head @1 :Text;
+  tail @2 :Text;
+  # Present where no `after` was given and the output was cut in the middle.
+  totalBytes @3 :UInt64;
+  droppedBytes @4 :UInt64;
+  lines @5 :UInt64;
+  truncated @6 :Bool;
+  offset @7 :UInt64;
+  # Absolute offset of the first byte of `text`.
+  next @8 :UInt64;
+  # What to send as `after` to go on.
+  gapBytes @9 :UInt64;
+  # Bytes between `after` and `offset` that are gone.
+  withheld @10 :Bool;
+  # The masker failed and shows nothing more of this session.
+}
+
+enum SessionState { unspecified @0; starting @1; running @2; ended @3; }
+
+struct Session {
+  id @0 :Text;
+  actionId @1 :Text;
+  revision @2 :UInt64;
+  state @3 :SessionState;
+  outcome @4 :Common.ActionState;
+  failureCode @5 :Text;
+  workspace @6 :Text;
+  program @7 :Text;
+  networkProfile @8 :Common.NetworkProfile;
+  owner @9 :Text;
+  cols @10 :UInt16;
+  rows @11 :UInt16;
+  createdAt @12 :Int64 $Http.time;
+  endedAt @13 :Int64 $Http.time;
+  timeoutMs @14 :UInt32;
+  exit @15 :Common.Exit;
+  totalBytes @16 :UInt64;
+  droppedBytes @17 :UInt64;
+  lines @18 :UInt64;
+  inputCount @19 :UInt64;
+  inputBytes @20 :UInt64;
+  posture @21 :List(Text);
+  # Labels of what this session's sandbox could not have, such as "proc_shared".
+  denials @22 :List(Common.DenialCount);
+  output @23 :Output;
+  # In the selected session's detail alone.
+}
+
+struct OperationPosture { operation @0 :Text; status @1 :Common.Posture; reason @2 :Text; }
+
+struct FamilyPosture {
+  family @0 :Common.Family;
+  status @1 :Common.Posture;
+  reason @2 :Text;
+  operations @3 :List(OperationPosture);
+}
+
+struct TerminalReadiness {
+  pty @0 :Common.Posture;
+  safeShell @1 :Text;
+  safeCwd @2 :Text;
+  activeSessions @3 :UInt32;
+  maxSessions @4 :UInt32;
+  timeoutMs @5 :UInt32;
+  outputCapBytes @6 :UInt32;
+  cleanup @7 :Text;
+  fallbackReason @8 :Text;
+}
+
+struct ContainerReadiness {
+  docker @0 :Common.Posture;
+  podman @1 :Common.Posture;
+  apple @2 :Common.Posture;
+  image @3 :Common.Posture;
+  browserDependencies @4 :Common.Posture;
+  authMount @5 :Common.Posture;
+  worktreeMount @6 :Common.Posture;
+  networkProfile @7 :Common.Posture;
+  providerRuntime @8 :Common.Posture;
+  cleanup @9 :Text;
+  docsPath @10 :Text;
+  fallbackReason @11 :Text;
+}
+
+struct SandboxReadiness {
+  status @0 :Common.Posture;
+  landlockAbi @1 :UInt32;
+  seccomp @2 :Bool;
+  userNamespaces @3 :Bool;
+  limits @4 :Text;
+  protectedPaths @5 :Text;
+  proc @6 :Text;
+  cleanup @7 :Text;
+  reasons @8 :List(Text);
+}
+
+struct Counts {
+  actionsWaiting @0 :UInt32;
+  actionsExecuting @1 :UInt32;
+  sessionsActive @2 :UInt32;
+  events @3 :UInt64;
+  auditRecords @4 :UInt64;
+}
+
+struct Diagnostics {
+  time @0 :Int64 $Http.time;
+  startedAt @1 :Int64 $Http.time;
+  version @2 :Text;
+  ready @3 :Bool;
+  mode @4 :Text;
+  approvalSeparation @5 :Text;
+  audit @6 :Common.Posture;
+  families @7 :List(FamilyPosture);
+  terminal @8 :TerminalReadiness;
+  container @9 :ContainerReadiness;
+  sandbox @10 :SandboxReadiness;
+  counts @11 :Counts;
+  capabilities @12 :List(Text);
+  docs @13 :List(Text);
+}
+
+struct CommandCenter {
+  revision @0 :UInt64;
+  sessions @1 :List(Session);
+  actions @2 :List(Action);
+  runs @3 :List(Text);
+  tasks @4 :List(Text);
+}
+
+struct Snapshot {
+  # What the broker publishes to the front when it changes. Every member is already redacted for its boundary.
+  revision @0 :UInt64;
+  diagnostics @1 :Diagnostics;
+  commandCenter @2 :CommandCenter;
+  sessions @3 :List(Session);
+}
+
+struct AuditRecord {
+  sequence @0 :UInt64;
+  time @1 :Int64 $Http.time;
+  kind @2 :Text;
+  actionId @3 :Text;
+  revision @4 :UInt64;
+  family @5 :Text;
+  operation @6 :Text;
+  requester @7 :Text;
+  approver @8 :Text;
+  decision @9 :Text;
+  idempotency @10 :Text;
+  result @11 :Text;
+  target @12 :Text;
+  failureCode @13 :Text;
+  redactionPolicy @14 :Text;
+  bytesIn @15 :UInt64;
+  bytesOut @16 :UInt64;
+  denials @17 :UInt64;
+  hash @18 :Text;
+}
+
+struct AuditVerdict {
+  intact @0 :Bool;
+  records @1 :UInt64;
+  brokenAt @2 :UInt64 $Http.omitZero;
+  cause @3 :Text;
+  firstPublicKey @4 :Text;
+}
+
+# ------------------------------------------------------------------------------------------------ requests
+
+struct Approval {
+  actionId @0 :Text $Http.required $Http.text(min = 30, max = 40);
+  expectedRevision @1 :UInt64 $Http.required $Http.range(min = 1, max = 9007199254740991);
+}
+
+struct TerminalRun {
+  workspace @0 :Text $Http.required $Http.text(min = 1, max = 64);
+  command @1 :List(Text) $Http.items(1024) $Http.text(max = 131072);
+  # argv. Exactly one of command and shell.
+  shell @2 :Text $Http.text(min = 1, max = 131072);
+  # One line for sh -c; counts as the program "sh".
+  profile @3 :Text $Http.text(min = 1, max = 64);
+  # A session profile of config.toml; absent: "default".
+  network @4 :Common.NetworkProfile;
+  # Absent: none.
+  cols @5 :UInt16 = 80 $Http.range(min = 1, max = 1000);
+  rows @6 :UInt16 = 24 $Http.range(min = 1, max = 1000);
+  timeoutMs @7 :UInt32 = 600000 $Http.range(min = 100, max = 86400000);
+  approval @8 :Approval;
+  # Not part of the request's digest.
+}
+
+struct ById { id @0 :Text $Http.in(path) $Http.required $Http.text(min = 30, max = 40); }
+
+struct ActionGet {
+  id @0 :Text $Http.in(path) $Http.required $Http.text(min = 30, max = 40);
+  waitMs @1 :UInt32 $Http.in(query) $Http.range(min = 0, max = 60000);
+  # Answers at once when the action's revision is not `seenRevision`, else when it changes or the time is over.
+  seenRevision @2 :UInt64 $Http.in(query) $Http.range(min = 0, max = 9007199254740991);
+  # 0: whatever the revision is when the call arrives.
+}
+
+struct ActionList {
+  state @0 :Common.ActionState $Http.in(query);
+  after @1 :Text $Http.in(query) $Http.text(min = 30, max = 40);
+  limit @2 :UInt16 = 100 $Http.in(query) $Http.range(min = 1, max = 500);
+}
+
+struct ActionDecide {
+  id @0 :Text $Http.in(path) $Http.required $Http.text(min = 30, max = 40);
+  expectedRevision @1 :UInt64 $Http.required $Http.range(min = 1, max = 9007199254740991);
+  proof @2 :Text $Http.text(min = 1, max = 256);
+  # base64url of the operator key's signature; without it 403.
+  reason @3 :Text $Http.text(min = 1, max = 64);
+  # A label.
+}
+
+struct SessionGet {
+  id @0 :Text $Http.in(path) $Http.required $Http.text(min = 30, max = 40);
+  waitMs @1 :UInt32 $Http.in(query) $Http.range(min = 0, max = 60000);
+  after @2 :Int64 = -1 $Http.in(query) $Http.range(min = 0, max = 9007199254740991);
+  # Absolute byte offset into the shown output. Absent: head and tail.
+}
+
+struct SessionInput {
+  id @0 :Text $Http.in(path) $Http.required $Http.text(min = 30, max = 40);
+  data @1 :Text $Http.required $Http.text(min = 1, max = 65536);
+  # Typed as it is; control characters by JSON escapes. NUL is refused.
+}
+
+struct SessionResize {
+  id @0 :Text $Http.in(path) $Http.required $Http.text(min = 30, max = 40);
+  cols @1 :UInt16 $Http.required $Http.range(min = 1, max = 1000);
+  rows @2 :UInt16 $Http.required $Http.range(min = 1, max = 1000);
+}
+
+enum Signal { kill @0; term @1; int @2; hup @3; quit @4; usr1 @5; usr2 @6; cont @7; stop @8; }
+
+struct SessionKill {
+  id @0 :Text $Http.in(path) $Http.required $Http.text(min = 30, max = 40);
+  signal @1 :Signal;
+  # kill (the default) ends the whole tree; the others go to the leader's process group.
+}
+
+struct SessionRestart {
+  id @0 :Text $Http.in(path) $Http.required $Http.text(min = 30, max = 40);
+  approval @1 :Approval;
+}
+
+struct HookEvent $Http.tolerant {
+  # A provider's own hook JSON, or {source, event, payload}. Only what is named here is read; what is stored are labels made of it.
+  source @0 :Text $Http.text(max = 64);
+  event @1 :Text $Http.text(max = 64);
+  hookEventName @2 :Text $Http.jsonName("hook_event_name") $Http.text(max = 64);
+  sessionId @3 :Text $Http.jsonName("session_id") $Http.text(max = 256);
+  toolName @4 :Text $Http.jsonName("tool_name") $Http.text(max = 128);
+  toolUseId @5 :Text $Http.jsonName("tool_use_id") $Http.text(max = 128);
+  turnId @6 :Text $Http.jsonName("turn_id") $Http.text(max = 128);
+  agentId @7 :Text $Http.jsonName("agent_id") $Http.text(max = 128);
+  type @8 :Text $Http.text(max = 64);
+  payload @9 :HookEvent;
+  contentDigest @10 :Data $Http.bodyDigest;
+}
+
+struct AuditList {
+  after @0 :UInt64 $Http.in(query) $Http.range(min = 0, max = 9007199254740991);
+  limit @1 :UInt16 = 100 $Http.in(query) $Http.range(min = 1, max = 1000);
+}
+
+struct Nothing {}
+
+# ------------------------------------------------------------------------------------------------ routes
+
+interface Api {
+  eventPost @0 (call :Call, request :HookEvent) -> (problem :Common.Problem, meta :ReplyMeta, eventId :Text, accepted :Bool)
+    $Http.route(method = post, path = "/event", scope = ingest, success = 202, maxBodyBytes = 8388608, maxDepth = 64,
+                summary = "Take one hook event; unknown fields are dropped, repeats are recognised by content");
+
+  diagnostics @1 (call :Call, request :Nothing) -> (problem :Common.Problem, meta :ReplyMeta, diagnostics :Diagnostics)
+    $Http.route(method = get, path = "/v1/diagnostics", scope = read, summary = "Posture of every family and operation, readiness, counts")
+    $Http.snapshot("diagnostics");
+
+  commandCenter @2 (call :Call, request :Nothing) -> (problem :Common.Problem, meta :ReplyMeta, commandCenter :CommandCenter)
+    $Http.route(method = get, path = "/v1/command-center", scope = read, summary = "Safe rows: sessions, runs, actions, tasks")
+    $Http.snapshot("commandCenter");
+
+  actionList @3 (call :Call, request :ActionList) -> (problem :Common.Problem, meta :ReplyMeta, actions :List(Action), next :Text)
+    $Http.route(method = get, path = "/v1/actions", scope = read, summary = "Guarded actions, newest first");
+
+  actionGet @4 (call :Call, request :ActionGet) -> (problem :Common.Problem, meta :ReplyMeta, action :Action)
+    $Http.route(method = get, path = "/v1/actions/{id}", scope = read, summary = "One action with its consent card; waits for a change");
+
+  actionApprove @5 (call :Call, request :ActionDecide) -> (problem :Common.Problem, meta :ReplyMeta, action :Action)
+    $Http.route(method = post, path = "/v1/actions/{id}/approve", scope = approve, summary = "Approve with the operator key's proof")
+    $Http.mutating;
+
+  actionReject @6 (call :Call, request :ActionDecide) -> (problem :Common.Problem, meta :ReplyMeta, action :Action)
+    $Http.route(method = post, path = "/v1/actions/{id}/reject", scope = approve, summary = "Reject with the operator key's proof")
+    $Http.mutating;
+
+  terminalPreview @7 (call :Call, request :TerminalRun) -> (problem :Common.Problem, meta :ReplyMeta, card :ConsentCard, decision :Common.Decision, reason :Text)
+    $Http.route(method = post, path = "/v1/terminal/preview", scope = propose, summary = "The consent card and policy's answer; runs nothing");
+
+  terminalRun @8 (call :Call, request :TerminalRun) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, session :Session)
+    $Http.route(method = post, path = "/v1/terminal/run", scope = propose, success = 201,
+                summary = "Run a command on a PTY in its sandbox: 201 with the session, or 202 with the action that waits")
+    $Http.mutating;
+
+  sessionList @9 (call :Call, request :Nothing) -> (problem :Common.Problem, meta :ReplyMeta, sessions :List(Session), next :Text)
+    $Http.route(method = get, path = "/v1/terminal/sessions", scope = read, summary = "Summaries of sessions")
+    $Http.snapshot("sessions");
+
+  sessionGet @10 (call :Call, request :SessionGet) -> (problem :Common.Problem, meta :ReplyMeta, session :Session)
+    $Http.route(method = get, path = "/v1/terminal/sessions/{id}", scope = read, summary = "The one place with output");
+
+  sessionInput @11 (call :Call, request :SessionInput) -> (problem :Common.Problem, meta :ReplyMeta, session :Session)
+    $Http.route(method = post, path = "/v1/terminal/sessions/{id}/input", scope = propose, summary = "Type into the session, for its owner")
+    $Http.mutating;
+
+  sessionResize @12 (call :Call, request :SessionResize) -> (problem :Common.Problem, meta :ReplyMeta, session :Session)
+    $Http.route(method = post, path = "/v1/terminal/sessions/{id}/resize", scope = propose, summary = "Set the window size, for its owner")
+    $Http.mutating;
+
+  sessionKill @13 (call :Call, request :SessionKill) -> (problem :Common.Problem, meta :ReplyMeta, session :Session)
+    $Http.route(method = post, path = "/v1/terminal/sessions/{id}/kill", scope = propose, summary = "End the whole tree, or signal the leader's group")
+    $Http.mutating;
+
+  sessionRestart @14 (call :Call, request :SessionRestart) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, session :Session)
+    $Http.route(method = post, path = "/v1/terminal/sessions/{id}/restart", scope = propose, success = 201,
+                summary = "A new action with its own decision that runs the same command again")
+    $Http.mutating;
+
+  auditList @15 (call :Call, request :AuditList) -> (problem :Common.Problem, meta :ReplyMeta, records :List(AuditRecord), next :UInt64)
+    $Http.route(method = get, path = "/v1/audit", scope = read, summary = "Audit records in order");
+
+  auditVerify @16 (call :Call, request :Nothing) -> (problem :Common.Problem, meta :ReplyMeta, verdict :AuditVerdict)
+    $Http.route(method = get, path = "/v1/audit/verify", scope = read, summary = "Verify the chain, its signatures and its head");
+}
+
+struct UnavailableRoute {
+  method @0 :Http.Method;
+  path @1 :Text;
+  # A last segment "*" stands for the path itself and everything below it.
+  family @2 :Common.Family;
+  operation @3 :Text;
+}
+
+const unavailableRoutes :List(UnavailableRoute) = [
+  # Declared, and answered 501 with the same bytes every time: what is not built yet, and what never will be.
+  (method = post, path = "/v1/git/status", family = git, operation = "status"),
+  (method = post, path = "/v1/git/diff", family = git, operation = "diff"),
+  (method = post, path = "/v1/git/log", family = git, operation = "log"),
+  (method = post, path = "/v1/git/show", family = git, operation = "show"),
+  (method = post, path = "/v1/git/branches", family = git, operation = "branches"),
+  (method = post, path = "/v1/git/stage", family = git, operation = "stage"),
+  (method = post, path = "/v1/git/unstage", family = git, operation = "unstage"),
+  (method = post, path = "/v1/git/commit", family = git, operation = "commit"),
+  (method = post, path = "/v1/git/branch-create", family = git, operation = "branch-create"),
+  (method = post, path = "/v1/git/checkout", family = git, operation = "checkout"),
+  (method = post, path = "/v1/git/worktree-list", family = git, operation = "worktree-list"),
+  (method = post, path = "/v1/git/worktree-add", family = git, operation = "worktree-add"),
+  (method = post, path = "/v1/git/worktree-remove", family = git, operation = "worktree-remove"),
+  (method = post, path = "/v1/git/fetch", family = git, operation = "fetch"),
+  (method = post, path = "/v1/git/push", family = git, operation = "push"),
+  (method = post, path = "/v1/git/rollback", family = git, operation = "rollback"),
+  (method = post, path = "/v1/git/rebase", family = git, operation = "rebase"),
+  (method = post, path = "/v1/git/merge", family = git, operation = "merge"),
+  (method = post, path = "/v1/git/remote", family = git, operation = "remote"),
+  (method = post, path = "/v1/git/config", family = git, operation = "config"),
+  (method = post, path = "/v1/file/list", family = file, operation = "list"),
+  (method = post, path = "/v1/file/stat", family = file, operation = "stat"),
+  (method = post, path = "/v1/file/read", family = file, operation = "read"),
+  (method = post, path = "/v1/file/write", family = file, operation = "write"),
+  (method = post, path = "/v1/file/edit", family = file, operation = "edit"),
+  (method = post, path = "/v1/file/diff", family = file, operation = "diff"),
+  (method = post, path = "/v1/file/delete", family = file, operation = "delete"),
+  (method = post, path = "/v1/file/restore", family = file, operation = "restore"),
+  (method = post, path = "/v1/file/open", family = file, operation = "open"),
+  (method = post, path = "/v1/file/move", family = file, operation = "move"),
+  (method = get, path = "/v1/container/readiness", family = container, operation = "readiness"),
+  (method = post, path = "/v1/container/preview", family = container, operation = "preview"),
+  (method = post, path = "/v1/container/run", family = container, operation = "run"),
+  (method = get, path = "/v1/container/runs", family = container, operation = "list"),
+  (method = get, path = "/v1/container/runs/{id}", family = container, operation = "detail"),
+  (method = post, path = "/v1/container/runs/{id}/kill", family = container, operation = "kill"),
+  (method = post, path = "/v1/container/cleanup", family = container, operation = "cleanup"),
+  (method = post, path = "/v1/container/build", family = container, operation = "build"),
+  (method = post, path = "/v1/container/pull", family = container, operation = "pull"),
+  (method = post, path = "/v1/container/exec", family = container, operation = "exec"),
+  (method = any, path = "/v1/queue/tasks/*", family = container, operation = "task"),
+  (method = any, path = "/v1/campaigns/*", family = container, operation = "campaign"),
+  (method = post, path = "/v1/terminal/sessions/{id}/attach", family = terminal, operation = "attach"),
+  (method = post, path = "/v1/hook/decision", operation = "hook.decision"),
+  (method = get, path = "/v1/heroes", operation = "heroes"),
+  (method = get, path = "/v1/missions", operation = "missions"),
+  (method = get, path = "/v1/missions/graph", operation = "missions.graph"),
+  (method = get, path = "/v1/notices", operation = "notices"),
+  (method = get, path = "/v1/achievements", operation = "achievements"),
+  (method = get, path = "/v1/templates", operation = "templates"),
+  (method = get, path = "/v1/export", operation = "export"),
+  (method = any, path = "/v1/remote/*", family = remote, operation = "any"),
+  (method = any, path = "/v1/hosted/*", family = hosted, operation = "any")
+];
+
+const blockedFields :List(Text) = [
+  # Raw names that no route takes unless its request struct declares them; answered with blocked_field and the name.
+  "cwd", "env", "environment", "path", "paths", "token", "authorization", "password", "secret", "prompt", "stdin", "stdout",
+  "stderr", "output", "diff", "patch", "content", "image", "args", "entrypoint", "mounts", "mount", "volumes", "volume", "privileged",
+  "user", "uid", "capabilities", "sandbox", "disable", "dangerouslyDisableSandbox", "principal", "role", "scope", "scopes", "transcript_path"
+];

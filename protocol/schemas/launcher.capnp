@@ -1,0 +1,48 @@
+# Between the broker and the launcher, one socketpair. The broker calls; the launcher serves. Dropping a Worker or a Session ends
+# the process behind it and everything below it. End of file on this line: the launcher ends all that it started and exits.
+
+@0xdb57b47260d5aa91;
+
+using Cxx = import "/capnp/c++.capnp";
+using Common = import "common.capnp";
+using Session = import "session.capnp";
+$Cxx.namespace("factionos::schema");
+
+enum Role { unspecified @0; front @1; pty @2; session @3; git @4; file @5; container @6; }
+# The launcher's fixed table has one row for each role that this build has; any other answer is denied "role_unknown".
+
+struct Scope {
+  # What the worker may touch. Opened and checked by the launcher at each start, by descriptor.
+  union {
+    none @0 :Void;
+    workspace @1 :Text;
+    # Absolute path, no symbolic link at its end; refused as SPEC says when it is, contains or lies in the home, / and the like.
+  }
+}
+
+struct WorkerExit {
+  union {
+    code @0 :UInt8;
+    signal @1 :UInt8;
+  }
+  syscall @2 :Int32 = -1;
+  # The call that the worker's filter refused, as far as the worker's event record or the kernel tells; -1: none.
+}
+
+interface Worker {
+  kill @0 () -> ();
+  # SIGKILL; answers when the process has been reaped.
+  exited @1 () -> (exit :WorkerExit);
+  # Waits. Cancelled when dropped.
+}
+
+interface Launcher {
+  start @0 (role :Role, scope :Scope, line :Common.Descriptor) -> (worker :Worker, denial :Common.Denial);
+  # The worker gets `line` as descriptor 3 and an event pipe as descriptor 4, nothing else.
+
+  startSession @1 (scope :Scope) -> (session :Session.Session, worker :Worker, denial :Common.Denial);
+  # The launcher makes the line to the session itself and hands out the session's capability.
+
+  support @2 () -> (support :Session.KernelSupport);
+  # What this kernel has, asked by system calls in throw-away children.
+}
