@@ -152,4 +152,6 @@ struct Problem {
   docs @7 :Text;
   recovery @8 :Text;
   # Overrides the code's own.
+  state @9 :ActionState;
+  # Where an action's own state says more than the code: with timed_out, `timed_out` or `unknown`.
 }
