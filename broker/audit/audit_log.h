@@ -39,8 +39,8 @@ struct AuditOptions {
   std::uint32_t recordsPerEpoch = 4096;
   // Highest sequence number that the state database has committed (0: none). Records above it belong to a
   // batch whose commit never happened, and are declared void at open; a log that ends below it was rolled
-  // back, and is refused.
-  std::uint64_t committedThrough = 0;
+  // back, and is refused. Absent: neither is done.
+  std::optional<std::uint64_t> committedThrough;
 };
 
 // Sequence numbers of the lines that one append wrote for its records, both ends included.
@@ -82,7 +82,7 @@ class AuditLog {
   std::uint64_t lastSequence() const;
   Digest lastHash() const;
   std::uint64_t epoch() const;
-  // Whether the last write worked; `doctor` shows it.
+  // Whether the last write worked; `doctor` shows it. May be called from any thread.
   bool healthy() const;
 
  private:

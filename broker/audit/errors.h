@@ -12,6 +12,8 @@ enum class AuditFault {
   kUnsafeFile,    // not a regular file, a symlink, another's, or readable by others
   kTampered,      // the files contradict each other; `audit verify` names the place
   kBehindState,   // the state database has seen a later record than the log holds: the log was rolled back
+  kBusy,          // another process writes this log
+  kRecord,        // a record that the format can't hold: a bad action id
   kPathReplaced,  // the path no longer names the file that is open
   kWrite,         // write, truncate or sync failed, or the disk is full
   kTimedOut,      // the sink did not answer in time

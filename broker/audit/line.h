@@ -16,6 +16,8 @@ namespace factionos::audit {
 
 inline constexpr std::size_t kMaxLineBytes =
     2048;  // above any line that encode() can write; checked by its test
+inline constexpr std::uint64_t kLastTimeMs =
+    253'402'300'799'999;                            // end of year 9999: the last that RFC 3339 can write
 inline constexpr std::size_t kPublicKeyBytes = 32;  // Ed25519
 inline constexpr std::size_t kSignatureBytes = 64;
 
@@ -34,7 +36,7 @@ struct Seal {
 // Bytes that a crash or a failed write left at the end, and that were cut off. None was ever acknowledged.
 struct Gap {
   std::uint64_t bytes = 0;
-  Digest digest;  // of those bytes
+  Digest digest{};  // of those bytes
 };
 // The decisions in these lines were never committed: nothing came of them.
 struct Void {
@@ -50,17 +52,31 @@ struct Line {
   Time time{};
   ClockNote clock = ClockNote::kForward;
   std::variant<Genesis, Seal, Gap, Void, Record> body;
-  Digest previous;                     // hash of the line before; zero for the first
-  std::optional<Signature> signature;  // over this line's hash; on the last line of every batch
+  Digest previous{};                     // hash of the line before; zero for the first
+  std::optional<Signature> signature{};  // over this line's hash; on the last line of every batch
 };
 
-// The text before the signature: what hash() of the chain is taken over. No newline.
+// "act_" and 26 characters of Crockford's base 32.
+bool isActionId(std::string_view text);
+
+// The text that the line's own `hash=` field and its signature are over.
 std::string encodeContent(const Line& line);
-Digest chainHash(std::string_view content);
-// The whole line with its newline.
+// The whole line with its newline. The hash of all of it, newline left out, is `previous` of the next line.
 std::string encode(const Line& line);
 
-// `text` without its newline. Nothing if it isn't byte for byte what encode() makes of some line.
-std::optional<Line> parseLine(std::string_view text);
+// What a signature in a line is made over: this and nothing else may be signed with an epoch's key for a
+// line.
+std::string signedText(const Digest& contentHash);
+
+struct ParsedLine {
+  Line line;
+  Digest storedHash{};   // of the `hash=` field, as read
+  Digest contentHash{};  // what it must be
+  Digest lineHash{};     // over the whole text
+};
+
+// `text` without its newline. Nothing unless it is, but for the stored hash, byte for byte what encode()
+// makes of some line. Never throws.
+std::optional<ParsedLine> parseLine(std::string_view text);
 
 }  // namespace factionos::audit

@@ -19,22 +19,22 @@ struct RecordCounts {
 // One decision or outcome. Every text is a Label or a Code, so nothing raw can be put into it; the log adds
 // the sequence number and the time.
 struct Record {
-  std::string actionId;  // "act_" id, or empty for what concerns no action (a policy load, a token); checked
-                         // on append
+  std::string actionId{};  // "act_" id, or empty for what concerns no action (a policy load, a token);
+                           // checked on append
   std::uint32_t revision = 0;  // the action's, after the change
   Code family;
   Code operation;
   Label requester;
-  std::optional<Label> approver;
+  std::optional<Label> approver{};
   Code decision;     // allow, ask, deny, approve, reject, expire, or none for an outcome
   Code idempotency;  // fresh, replayed, in_flight, none
   Code result;       // the action's state after the change
-  std::optional<Label> target;
-  std::optional<Code> failure;         // problem code of the contract
+  std::optional<Label> target{};
+  std::optional<Code> failure{};       // problem code of the contract
   std::uint32_t redactionVersion = 1;  // version of the rules that made the labels
-  RecordCounts counts;
+  RecordCounts counts{};
   std::optional<Digest>
-      requestDigest;  // keyed: who holds the key and the request can find the record, nobody else
+      requestDigest{};  // keyed: who holds the key and the request can find the record, nobody else
 };
 
 }  // namespace factionos::audit

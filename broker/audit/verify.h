@@ -39,9 +39,9 @@ struct Verdict {
 };
 
 struct Expectation {
-  std::optional<std::string> firstPublicKey;  // hex, as create() returned it
-  std::uint64_t atLeast = 0;                  // anchor: the log held this many lines once
-  std::optional<Digest> hashAtLeast;          // anchor: and the hash over line `atLeast` was this
+  std::optional<std::string> firstPublicKey{};  // hex, as create() returned it
+  std::uint64_t atLeast = 0;                    // anchor: the log held this many lines once
+  std::optional<Digest> hashAtLeast{};          // anchor: and the hash over line `atLeast` was this
 };
 
 // Reads the whole log; may run while the log is written, in this process or another. Never throws for what it

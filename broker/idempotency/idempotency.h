@@ -35,25 +35,26 @@ std::string_view nameOf(KeyError error);  // "idempotency_key_empty" …
 // Names the stored key without the key's text: keep this between begin() and finish().
 struct KeyHandle {
   Label principal;
-  Digest keyDigest;
+  Digest keyDigest{};
 };
 
 struct Fresh {};  // the row is claimed, in flight; go on
 struct Replay {
   std::uint32_t status = 0;
-  std::vector<std::uint8_t> reply;
-  std::optional<std::string> actionId;
+  std::vector<std::uint8_t> reply{};
+  std::optional<std::string> actionId{};
 };
 struct Waiting {
-  std::string actionId;  // it waits for a decision or, approved, for this caller: show it, or claim() and run
+  std::string
+      actionId{};  // it waits for a decision or, approved, for this caller: show it, or claim() and run
 };
 struct InFlight {
   std::uint32_t retryAfterMs = 0;
 };
 struct Mismatch {};  // same key, another request: 422
 struct Interrupted {
-  std::string actionId;  // the broker died while it ran: answer with the action as recovery left it, never
-                         // run it again
+  std::string actionId{};  // the broker died while it ran: answer with the action as recovery left it, never
+                           // run it again
 };
 
 struct Decision {

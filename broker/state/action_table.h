@@ -33,44 +33,44 @@ struct ActionCounts {
 };
 
 struct ActionRow {
-  std::string id;              // "act_…", from IdGenerator
+  std::string id{};            // "act_…", from IdGenerator
   std::uint32_t revision = 1;  // set by insert() and update()
   ActionState state = ActionState::kProposed;
   Code family;
   Code operation;
-  std::optional<Label> workspace;
-  std::optional<Label> target;
+  std::optional<Label> workspace{};
+  std::optional<Label> target{};
   Label principal;
-  std::optional<Label> approver;
-  std::optional<Code> decision;  // allow, ask, deny, approve, reject
-  std::optional<Code> reason;
-  Digest requestDigest;  // Purpose::kRequest
+  std::optional<Label> approver{};
+  std::optional<Code> decision{};  // allow, ask, deny, approve, reject
+  std::optional<Code> reason{};
+  Digest requestDigest{};  // Purpose::kRequest
   std::uint64_t policyRevision = 0;
-  std::optional<Digest> programDigest;
-  std::vector<Digest> operandDigests;  // at most kMaxOperands, in operand order
-  std::optional<Code> network;
+  std::optional<Digest> programDigest{};
+  std::vector<Digest> operandDigests{};  // at most kMaxOperands, in operand order
+  std::optional<Code> network{};
   Code risk;
   Time created{};
   Time updated{};
-  std::optional<Time> expires;  // of the approval or of the wait for one
-  std::optional<std::string> sessionId;
-  std::optional<Code> failure;
-  std::optional<std::int32_t> exitCode;
-  ActionCounts counts;
+  std::optional<Time> expires{};  // of the approval or of the wait for one
+  std::optional<std::string> sessionId{};
+  std::optional<Code> failure{};
+  std::optional<std::int32_t> exitCode{};
+  ActionCounts counts{};
 };
 
 struct ActionFilter {
-  std::optional<ActionState> state;
-  std::optional<Code> family;
-  std::optional<Label> workspace;
-  std::optional<Label> principal;
+  std::optional<ActionState> state{};
+  std::optional<Code> family{};
+  std::optional<Label> workspace{};
+  std::optional<Label> principal{};
 };
 
 enum class ListOrder { kOldestFirst, kNewestFirst };
 
 struct ActionPage {
-  std::vector<ActionRow> rows;
-  std::optional<std::string> next;  // give it as `after` to read on; nothing at the end
+  std::vector<ActionRow> rows{};
+  std::optional<std::string> next{};  // give it as `after` to read on; nothing at the end
 };
 
 enum class UpdateResult { kUpdated, kStale, kMissing };

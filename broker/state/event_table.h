@@ -10,13 +10,13 @@ namespace factionos::state {
 
 // A hook event after the redactor: labels and counts alone.
 struct EventRow {
-  std::string id;  // "evt_…"
+  std::string id{};  // "evt_…"
   Label source;
   Code kind;
   std::uint32_t fields = 0;  // how many fields the payload had
   std::uint64_t bytes = 0;   // how large it was
   Time time{};
-  Digest dedupe;  // Purpose::kEvent over its content
+  Digest dedupe{};  // Purpose::kEvent over its content
 };
 
 class EventTable {

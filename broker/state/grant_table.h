@@ -13,11 +13,12 @@ struct GrantRow {
   std::int64_t id = 0;  // set by insert()
   Code family;
   Code operation;
-  std::optional<Label> workspace;
-  std::optional<Label> principal;
-  std::optional<Label> program;         // a label of the program, for showing
-  std::optional<Digest> programDigest;  // keyed digest of its real path: what is matched (Purpose::kRequest)
-  std::optional<Code> network;
+  std::optional<Label> workspace{};
+  std::optional<Label> principal{};
+  std::optional<Label> program{};  // a label of the program, for showing
+  std::optional<Digest>
+      programDigest{};  // keyed digest of its real path: what is matched (Purpose::kRequest)
+  std::optional<Code> network{};
   Label grantor;
   Time until{};
   Time created{};

@@ -14,13 +14,13 @@ enum class KeyState { kInFlight, kWaiting, kDone };
 // One idempotency key of one principal. Rules are in broker/idempotency; this is storage only.
 struct IdempotencyRow {
   Label principal;
-  Digest keyDigest;      // Purpose::kIdempotencyKey
-  Digest requestDigest;  // Purpose::kRequest
-  std::optional<std::string> actionId;
+  Digest keyDigest{};      // Purpose::kIdempotencyKey
+  Digest requestDigest{};  // Purpose::kRequest
+  std::optional<std::string> actionId{};
   KeyState state = KeyState::kInFlight;
   std::uint64_t bootEpoch = 0;  // start of the broker that claimed it
-  std::optional<std::uint32_t> replyStatus;
-  std::vector<std::uint8_t> reply;  // what the redactor of state at rest let through
+  std::optional<std::uint32_t> replyStatus{};
+  std::vector<std::uint8_t> reply{};  // what the redactor of state at rest let through
   Time created{};
   std::int64_t expiresLived = 0;  // on the clock of broker/idempotency, not of the wall
 };

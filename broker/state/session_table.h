@@ -11,8 +11,8 @@ namespace factionos::state {
 
 // Summary of a terminal session: counts and times, never output or input.
 struct SessionRow {
-  std::string id;  // "ses_…"
-  std::string actionId;
+  std::string id{};  // "ses_…"
+  std::string actionId{};
   Code state;
   std::uint64_t bytesIn = 0;
   std::uint64_t bytesOut = 0;
@@ -20,7 +20,7 @@ struct SessionRow {
   std::uint64_t lines = 0;
   std::uint64_t denials = 0;
   Time started{};
-  std::optional<Time> ended;
+  std::optional<Time> ended{};
 };
 
 class SessionTable {

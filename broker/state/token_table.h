@@ -14,9 +14,9 @@ enum class Scope : std::uint32_t { kIngest = 1, kRead = 2, kPropose = 4, kApprov
 struct TokenRow {
   Label name;  // the principal's label; unique for ever, so that a revoked name can't be taken over
   std::uint32_t scopes = 0;  // Scope bits
-  Digest digest;             // Purpose::kToken
+  Digest digest{};           // Purpose::kToken
   Time created{};
-  std::optional<Time> revoked;
+  std::optional<Time> revoked{};
 };
 
 class TokenTable {
