@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -89,11 +90,10 @@ class Home {
   Result<LockState> lockState() const;
 
  private:
-  Home(std::string path, UniqueFd top) : path_(std::move(path)), top_(std::move(top)) {}
-  Status openFolders();
+  explicit Home(std::string path) : path_(std::move(path)) {}
 
   std::string path_;
-  UniqueFd top_, state_, run_, spool_, tokens_;
+  std::array<UniqueFd, 5> folders_;  // by Folder
 };
 
 // Where the sockets lie.

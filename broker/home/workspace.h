@@ -6,11 +6,11 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include <sys/types.h>
 
 #include "broker/home/home.h"
-#include "broker/home/mode.h"
 #include "broker/home/result.h"
 #include "broker/home/unique_fd.h"
 
@@ -51,20 +51,31 @@ enum class PathForm : std::uint8_t {
   kStored,  // at every launch: no component may be a symbolic link
 };
 
+// Where the guard learns of users' homes and mounts; tests give their own.
+struct GuardSources {
+  std::vector<std::string> ownHomes;  // of the broker's user: what contains one is refused too
+  std::string passwdFile = "/etc/passwd";
+  std::string mountInfo = "/proc/self/mountinfo";
+
+  static GuardSources fromProcess();  // ownHomes: the passwd entry of the effective uid, and $HOME
+};
+
 // Knows what a workspace may not be. Built once at start, when /etc/passwd and the system directories can be
 // looked at; a check afterwards is a few dozen system calls on descriptors and works by identity (device and
 // inode of every ancestor), so that neither "..", nor a symbolic link, nor another mount of the same
 // directory deceives it.
 class WorkspaceGuard {
  public:
-  static Result<WorkspaceGuard> create(const Home& home, Mode mode);
+  static Result<WorkspaceGuard> create(const Home& home,
+                                       const GuardSources& sources = GuardSources::fromProcess());
   WorkspaceGuard(WorkspaceGuard&&) noexcept;
   WorkspaceGuard& operator=(WorkspaceGuard&&) noexcept;
   ~WorkspaceGuard();
 
   std::variant<CheckedWorkspace, WorkspaceRefusal> check(std::string_view path, PathForm form) const;
 
-  // The same rules for a directory that is open already (O_PATH is enough). Empty when it may be used.
+  // The same rules for a directory that is open already (O_PATH is enough). Empty when it may be used. Needs
+  // no /proc: mounts below the workspace are looked at by the other form alone.
   std::optional<WorkspaceRefusal> check(int directory) const;
 
   // For [profile] program_dirs and readable_dirs: the relations to the home, to "/" and to users' homes, and

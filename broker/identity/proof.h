@@ -33,10 +33,10 @@ struct ProofMessage {
 };
 Digest reasonDigest(std::string_view reason);  // unkeyed BLAKE2b-256 under its own domain
 
-// What the operator signs to log in on operator.sock. `brokerIdentity` (the broker's audit public key) keeps
-// an answer from being passed on to another broker; the nonce keeps it from being used again.
+// What the operator signs to log in on operator.sock. The broker's identity keeps an answer from being passed
+// on to another broker; the nonce keeps it from being used again.
 struct LoginChallenge {
-  PublicKey brokerIdentity{};
+  std::string broker;  // 1..128 bytes; the broker of one home says the same at every start
   Nonce nonce{};
 
   std::string canonicalBytes() const;

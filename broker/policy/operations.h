@@ -50,7 +50,8 @@ struct Operation {
 
 std::span<const Operation> allOperations();
 
-// `remote` and `hosted` answer for any name. Nothing: the operation does not exist.
+// `remote` and `hosted` answer for any name; terminal `kill` is another name of `signal`. Null: no such
+// operation.
 const Operation* findOperation(Family family, std::string_view name);
 
 }  // namespace factionos::policy

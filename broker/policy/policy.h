@@ -65,6 +65,7 @@ enum class Cause : std::uint8_t {
   kGrant,                 // "policy_grant"
   kSession,               // "session_approval"
   kNoRule,                // "policy_no_rule"
+  kMalformed,             // "policy_malformed": a terminal run without a program, a relative path, …
   kNoApprover,            // "policy_no_approver": a rule asks, and nobody can answer
   kNoSession,             // "not_session_owner"
   kOperationUnavailable,  // "operation_unavailable"
@@ -124,7 +125,7 @@ class Policy {
 
  private:
   Policy(std::vector<Rule> rules, Revision revision);
-  const Rule* firstMatch(const Request& request, std::vector<Step>* trace) const;
+  const Rule* firstMatch(const Operation& operation, const Request& request, std::vector<Step>* trace) const;
   Decision decide(const Request& request, const GrantList& grants, std::vector<Step>* trace) const;
 
   std::vector<Rule> rules_;
