@@ -17,7 +17,7 @@ struct Posture {
   bool capabilitiesDropped = false;
   bool boundingSetDropped = false;  // only who has CAP_SETPCAP can; without it no_new_privs says the same
   bool noNewPrivileges = false;
-  bool dumpable = true;
+  bool dumpable = true;  // false once it stands
   bool memoryExecutionRefused = false;
   LandlockPosture landlock;
   int seccompMode = 0;  // 0 none, 2 filter

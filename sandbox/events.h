@@ -30,6 +30,9 @@ struct Event {
   friend bool operator==(const Event&, const Event&) = default;
 };
 
+// Every worker is born with the write end of its event pipe here.
+inline constexpr int kEventDescriptor = 4;
+
 // 32 bytes: magic u32, code u32, three u64, in host order (both ends are on this machine). Below PIPE_BUF, so
 // that writes to a pipe never mix.
 inline constexpr std::size_t kEventBytes = 32;

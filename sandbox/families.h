@@ -15,11 +15,14 @@ namespace factionos::sandbox::families {
 
 // Memory: brk munmap mremap madvise; mmap and mprotect without PROT_EXEC. Time: clock_gettime clock_getres
 // clock_nanosleep nanosleep gettimeofday time. Waiting: futex futex_waitv sched_yield restart_syscall rseq
-// set_robust_list get_robust_list. Ending: exit exit_group. Abort: gettid getpid tgkill (its own group is all
-// that a Landlock scope leaves it).
+// set_robust_list get_robust_list. Ending: exit exit_group. Abort: gettid getpid, and tgkill on this very
+// process (so not for a process that forks). prctl PR_SET_VMA, which names mappings. libc opens files at odd
+// times (an arena that shrinks reads a sysctl): where no files are allowed pair it with refuse(filesRead(),
+// EACCES), or that kills.
 Family base();
 
-// read readv write writev close lseek fstat (newfstatat with AT_EMPTY_PATH alone), dup dup3, fcntl: F_GETFD
+// read readv write writev close lseek fstat dup dup2 dup3; newfstatat and statx, by which libc does fstat
+// (they can ask of a path too: whether it exists is no secret that Landlock keeps either); fcntl F_GETFD
 // F_SETFD F_GETFL F_SETFL F_DUPFD_CLOEXEC
 Family readWrite();
 
@@ -44,17 +47,17 @@ Family trapHandlerChange();
 Family threads();
 
 // openat openat2 open, newfstatat stat lstat statx, readlinkat readlink, getdents64 faccessat faccessat2
-// access, statfs fstatfs getcwd, fadvise64
+// access, statfs fstatfs getcwd, fadvise64 pread64 preadv preadv2
 Family filesRead();
 
 // mkdirat mkdir unlinkat unlink rmdir renameat renameat2 rename linkat link symlinkat symlink ftruncate
-// truncate fchmod fchmodat fchmodat2 utimensat fallocate copy_file_range pwrite64 pwritev pread64 preadv
-// fsync fdatasync sync_file_range, umask, flock
+// truncate fchmod fchmodat fchmodat2 utimensat fallocate copy_file_range pwrite64 pwritev pwritev2 fsync
+// fdatasync sync_file_range umask flock
 Family filesWrite();
 
-// What SQLite needs beyond filesRead and readWrite: pread64 pwrite64 fsync fdatasync ftruncate fallocate
-// unlink unlinkat fchmod fchown (to one's own ids, as SQLite does for its journals) geteuid utimensat mkdir;
-// fcntl locks: F_GETLK F_SETLK F_SETLKW F_OFD_GETLK F_OFD_SETLK F_OFD_SETLKW F_RDLCK..; mremap is in base()
+// What SQLite needs beyond filesRead() and readWrite(): pread64 pwrite64 fsync fdatasync ftruncate fallocate
+// unlink unlinkat fchmod fchown geteuid utimensat mkdir mkdirat; fcntl F_GETLK F_SETLK F_SETLKW F_OFD_GETLK
+// F_OFD_SETLK F_OFD_SETLKW
 Family sqliteFiles();
 
 // accept4 accept listen, bind getsockname getsockopt setsockopt. No socket().
@@ -69,6 +72,9 @@ Family sockets(std::initializer_list<int> addressFamilies);
 
 // getrandom
 Family randomness();
+
+// mlock mlock2 munlock: keys that are never swapped out.
+Family lockedMemory();
 
 // getpid getppid gettid getuid geteuid getgid getegid getpgrp getpgid getsid uname sysinfo getrusage times
 // prlimit64 that sets nothing (new limit null), getrlimit getpriority getcpu; prctl PR_GET_NAME PR_SET_NAME
@@ -129,7 +135,8 @@ Family personalities();
 // listed, is denied as socket() but socketpair() stays: it can reach nobody.
 Family socketsBut(std::vector<int> addressFamilies);
 
-// Calls newer than our table: every number above the last one that it knows up to 1023.
+// Every number above the last one that we know, up to 639. Refuse with ENOSYS in a deny-list: what a future
+// kernel adds was judged by nobody.
 Family newerThanKnown();
 
 #ifdef FACTIONOS_SANITIZED

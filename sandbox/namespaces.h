@@ -8,6 +8,8 @@
 
 namespace factionos::sandbox {
 
+enum class Loopback { kDown, kUp };
+
 // Any of the others brings the user namespace with it: nobody here is root.
 struct Namespaces {
   Need user = Need::kOff;
@@ -16,6 +18,7 @@ struct Namespaces {
   Need network = Need::kOff;
   Need ipc = Need::kOff;
   Need uts = Need::kOff;
+  Loopback loopback = Loopback::kDown;  // in a network namespace of its own: whether 127.0.0.1 answers
 };
 
 struct NamespacePosture {
@@ -43,9 +46,16 @@ struct NamespaceSupport {
 // refusal; throws SetupError at Step::kProbe if it cannot ask at all.
 NamespaceSupport probeNamespaces();
 
+// True if anything is kIfAvailable or kRequired.
+bool anyWanted(const Namespaces& wanted);
+
 // Unshares what is wanted and works, and maps the own uid and gid to themselves (setgroups denied).
-// Afterwards this process holds every capability within the new user namespace, until enter() drops them.
-// Probes first if anything is kIfAvailable. Throws SetupError at Step::kUserNamespace or kNamespaces.
+// Afterwards this process holds every capability within the new user namespace, until enter() drops them. The
+// process must still be dumpable, or the kernel gives it no hand on its own maps. Throws SetupError at
+// Step::kUserNamespace or kNamespaces.
+NamespacePosture enterNamespaces(const Namespaces& wanted, const NamespaceSupport& support);
+
+// The same after a probe of its own, if anything is wanted.
 NamespacePosture enterNamespaces(const Namespaces& wanted);
 
 }  // namespace factionos::sandbox

@@ -13,37 +13,29 @@
 
 namespace factionos::sandbox {
 
-enum class Dumpable {
-  kNo,   // /proc/self is root's, nobody attaches, no core
-  kYes,  // only for a process that executes another program at once, which resets it anyway
-};
-
-enum class MemoryExecution {
-  kUnrestricted,
-  kRefuseGain,  // PR_SET_MDWE where the kernel has it (6.3): no page gains execution after it was writable.
-                // Outlives exec.
-};
+// PR_SET_MDWE where the kernel has it (6.3): no page gains execution after it was writable. It outlives fork
+// and exec, so whoever starts programs that translate code at run time leaves it off.
+enum class MemoryExecution { kUnrestricted, kRefuseGain };
 
 enum class Traps {
-  kNone,    // the policy has no trap verdict, or the process executes another program at once
-  kReport,  // install the handler that writes to eventDescriptor
+  kNone,    // no trap verdict in the policy, or the process executes another program at once (handlers end
+            // there)
+  kReport,  // the handler that writes to descriptor 4 is installed, and changing it kills the process
 };
 
 struct Policy {
   std::string_view name;      // a label, for events and diagnostics
-  std::vector<int> keep;      // descriptors that stay open; every other one is closed, 0 to 2 included
-  int eventDescriptor = 4;    // where a trapped call is reported; must be in `keep` with Traps::kReport
-  std::vector<Limit> limits;  // RLIMIT_CORE is set to 0 in any case
+  std::vector<int> keep;      // what stays open; every other descriptor is closed, 0 to 2 included
+  std::vector<Limit> limits;  // RLIMIT_CORE becomes 0 in any case
   Namespaces namespaces;
   std::vector<MountStep>
-      mounts;       // need namespaces.mount; left out, with a word in the posture, where that is not there
-  FileRules files;  // default: nothing can be opened
-  TcpRules tcp;
-  Scopes scopes;          // default: required
-  SeccompPolicy seccomp;  // default: everything traps
-  Dumpable dumpable = Dumpable::kNo;
+      mounts;             // done where there is a mount namespace, else left out and named in the posture
+  FileRules files;        // default: nothing can be opened
+  TcpRules tcp;           // default: not restricted by Landlock
+  Scopes scopes;          // default: both required
+  SeccompPolicy seccomp;  // default: every call traps
   MemoryExecution memoryExecution = MemoryExecution::kRefuseGain;
-  Traps traps = Traps::kReport;
+  Traps traps = Traps::kReport;  // needs kEventDescriptor in `keep`
 };
 
 }  // namespace factionos::sandbox

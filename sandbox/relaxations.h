@@ -14,7 +14,4 @@ Family forking();
 // execve execveat: another program, under the same filter.
 Family executing();
 
-// ptrace and process_vm_readv, for a debugger's own children.
-Family tracing();
-
 }  // namespace factionos::sandbox::relaxed

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,7 +33,7 @@ struct Verdict {
 
 // One test of one argument (0 to 5). All tests of a call must hold.
 struct ArgumentTest {
-  enum class Compare : std::uint8_t { kMaskedEqual, kAtMost, kAbove };
+  enum class Compare : std::uint8_t { kMaskedEqual, kAtMost, kAbove, kOwnProcess };
   unsigned argument = 0;
   Compare compare = Compare::kMaskedEqual;
   std::uint64_t mask = ~0ULL;  // with kMaskedEqual
@@ -56,6 +57,11 @@ constexpr ArgumentTest atMost(unsigned argument, std::uint64_t value) {
 }
 constexpr ArgumentTest above(unsigned argument, std::uint64_t value) {
   return {argument, ArgumentTest::Compare::kAbove, 0, value};
+}
+
+// The argument is the pid of the process that compiles the policy. For processes that never fork.
+constexpr ArgumentTest isOwnProcess(unsigned argument) {
+  return {argument, ArgumentTest::Compare::kOwnProcess, 0, 0};
 }
 
 struct Call {
@@ -115,12 +121,12 @@ enum class Listener { kNone, kWanted };
 int loadProgram(const Program& program, Listener listener);
 
 // Installs the SIGSYS handler for Verdict::trap(): it writes one event record (events.h) with the call's
-// number and the architecture to `eventDescriptor`, and ends the process with kTrapExitStatus.
+// number and the architecture of its entry to kEventDescriptor, and ends the process with kTrapExitStatus.
 // Async-signal-safe.
-void installTrapHandler(int eventDescriptor);
+void installTrapHandler();
 inline constexpr int kTrapExitStatus = 128 + 31;  // what a shell says of SIGSYS
 
 // The name that libseccomp, or our table of newer calls, knows the number by; "unknown" else.
-std::string_view callName(int number);
+std::string callName(int number);
 
 }  // namespace factionos::sandbox
