@@ -36,15 +36,17 @@ enum class WriteMode : std::uint8_t {
   kReplace,    // temporary file, fsync, rename, fsync of the directory
 };
 
-// The lock of run/broker.lock; held as long as this object (or a duplicate of its descriptor in a child)
-// lives.
+// One broker's hold on a home; held as long as this object, or a duplicate of its descriptors in a child,
+// lives. Two locks: the one on run/broker.lock can be asked for by others, the one on run/ itself can't be
+// removed.
 class HomeLock {
  public:
-  explicit HomeLock(UniqueFd fd) : fd_(std::move(fd)) {}
-  int fd() const { return fd_.get(); }  // to be closed in every child: an inherited copy keeps the lock
+  HomeLock(UniqueFd file, UniqueFd folder) : file_(std::move(file)), folder_(std::move(folder)) {}
+  // To be closed in every child: an inherited copy keeps the home held.
+  std::array<int, 2> descriptors() const { return {file_.get(), folder_.get()}; }
 
  private:
-  UniqueFd fd_;
+  UniqueFd file_, folder_;
 };
 
 struct LockState {

@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include <fcntl.h>
-#include <sys/stat.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "broker/home/entry.h"
@@ -32,14 +32,6 @@ pid_t readPid(int fd) {
   return pid > 0 ? pid : 0;
 }
 
-// The file may have been removed between open and lock; a lock on a nameless file keeps nobody out.
-bool stillNamed(int directory, int fd) {
-  struct stat held {};
-  struct stat named {};
-  return ::fstat(fd, &held) == 0 && ::fstatat(directory, kLockFile, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-         held.st_dev == named.st_dev && held.st_ino == named.st_ino;
-}
-
 Problem busy(pid_t pid) {
   const std::string who = pid > 0 ? " (pid " + std::to_string(pid) + ")" : "";
   return {ProblemCode::kBusy, "a broker already serves this home" + who,
@@ -49,24 +41,26 @@ Problem busy(pid_t pid) {
 }  // namespace
 
 Result<HomeLock> Home::lock() const {
-  for (int attempt = 0; attempt < 8; ++attempt) {
-    auto file = openFile(Folder::kRun, kLockFile, O_RDWR | O_CREAT);
-    if (!file) return file.problem();
-    struct flock request = wholeFile();
-    if (::fcntl(file->get(), F_OFD_SETLK, &request) != 0) {
-      if (errno == EAGAIN || errno == EACCES) return busy(readPid(file->get()));
-      return systemProblem("lock", kShown, errno);
-    }
-    if (!stillNamed(fd(Folder::kRun), file->get())) continue;
-    const std::string pid = std::to_string(::getpid()) + "\n";
-    if (::ftruncate(file->get(), 0) != 0 ||
-        ::pwrite(file->get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
-      return systemProblem("write", kShown, errno);
-    }
-    return HomeLock(std::move(*file));
+  // A description of its own, since flock belongs to the description and this object may be shared.
+  UniqueFd folder(::openat(fd(Folder::kRun), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return systemProblem("open", "run/", errno);
+  auto file = openFile(Folder::kRun, kLockFile, O_RDWR | O_CREAT);
+  if (!file) return file.problem();
+  if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return busy(readPid(file->get()));
+    return systemProblem("lock", "run/", errno);
   }
-  return Problem{ProblemCode::kBusy, "run/broker.lock is removed again and again",
-                 "find out what removes it"};
+  struct flock request = wholeFile();
+  if (::fcntl(file->get(), F_OFD_SETLK, &request) != 0) {
+    if (errno == EAGAIN || errno == EACCES) return busy(readPid(file->get()));
+    return systemProblem("lock", kShown, errno);
+  }
+  const std::string pid = std::to_string(::getpid()) + "\n";
+  if (::ftruncate(file->get(), 0) != 0 ||
+      ::pwrite(file->get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
+    return systemProblem("write", kShown, errno);
+  }
+  return HomeLock(std::move(*file), std::move(folder));
 }
 
 Result<LockState> Home::lockState() const {
