@@ -61,6 +61,7 @@ class Statement {
   std::int64_t integer();
   std::uint64_t unsignedInteger();
   std::uint32_t unsigned32();
+  std::int32_t signed32();
   std::string text();
   std::vector<std::uint8_t> blob();
   Digest digest();
