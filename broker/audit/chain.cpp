@@ -26,7 +26,11 @@ Breach Chain::follow(const ParsedLine& parsed) {
   if (start_ == Start::kGenesis || last_) {
     if (parsed.line.sequence != expected) return fail(Breach::kSequence, expected);
     const Digest before = last_ ? last_->lineHash : Digest{};
-    if (!(parsed.line.previous == before)) return fail(Breach::kChain, expected);
+    if (!(parsed.line.previous == before)) {
+      // A changed signature is in no hash of its own line: it shows there, and at the line after.
+      const Breach inside = checkPending();
+      return inside != Breach::kNone ? inside : fail(Breach::kChain, expected);
+    }
   }
   return Breach::kNone;
 }
