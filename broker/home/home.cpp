@@ -51,11 +51,11 @@ std::optional<std::string> passwdHome() {
   return std::string(found->pw_dir);
 }
 
-// The umask may only have taken bits away; the exact mode is set on the descriptor.
+// The umask may have taken bits away that we need to open it. The name is ours: nobody else can exchange an
+// entry of a directory whose ancestors have been judged.
 Status makeDirectory(int parent, const std::string& name, const std::string& shown) {
   if (::mkdirat(parent, name.c_str(), 0700) == 0) {
-    UniqueFd made(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!made || ::fchmod(made.get(), 0700) != 0) return systemProblem("make", shown, errno);
+    if (::fchmodat(parent, name.c_str(), 0700, 0) != 0) return systemProblem("make", shown, errno);
     return {};
   }
   if (errno == EEXIST) return {};  // judged by whoever opens it
