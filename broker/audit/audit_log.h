@@ -40,7 +40,7 @@ struct AuditOptions {
   // Highest sequence number that the state database has committed (0: none). Records above it belong to a
   // batch whose commit never happened, and are declared void at open; a log that ends below it was rolled
   // back, and is refused. Absent: neither is done.
-  std::optional<std::uint64_t> committedThrough;
+  std::optional<std::uint64_t> committedThrough{};
 };
 
 // Sequence numbers of the lines that one append wrote for its records, both ends included.

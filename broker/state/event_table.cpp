@@ -1,6 +1,19 @@
 #include "broker/state/event_table.h"
 
 namespace factionos::state {
+namespace {
+
+EventRow readRow(Statement& row) {
+  return {.id = row.text(),
+          .source = row.label(),
+          .kind = row.code(),
+          .fields = row.unsigned32(),
+          .bytes = row.unsignedInteger(),
+          .time = row.time(),
+          .dedupe = row.digest()};
+}
+
+}  // namespace
 
 bool EventTable::insert(const EventRow& row) {
   Statement insert(
@@ -18,16 +31,16 @@ std::vector<EventRow> EventTable::list(std::string_view before, std::size_t limi
       "ORDER BY id DESC LIMIT ?2");
   select.bind(before).bind(std::uint64_t{limit});
   std::vector<EventRow> rows;
-  while (select.step()) {
-    rows.push_back(EventRow{.id = select.text(),
-                            .source = select.label(),
-                            .kind = select.code(),
-                            .fields = select.unsigned32(),
-                            .bytes = select.unsignedInteger(),
-                            .time = select.time(),
-                            .dedupe = select.digest()});
-  }
+  while (select.step()) rows.push_back(readRow(select));
   return rows;
+}
+
+std::optional<EventRow> EventTable::findByContent(const Digest& dedupe) {
+  Statement select(database_,
+                   "SELECT id, source, kind, fields, bytes, time, dedupe FROM events WHERE dedupe = ?");
+  select.bind(dedupe);
+  if (!select.step()) return std::nullopt;
+  return readRow(select);
 }
 
 std::uint64_t EventTable::trim(std::uint64_t keep) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ class EventTable {
 
   // False, and nothing written, if an event with this digest is kept already.
   bool insert(const EventRow& row);
+  std::optional<EventRow> findByContent(const Digest& dedupe);
   std::vector<EventRow> list(std::string_view before, std::size_t limit);
   // Brings the table down to `keep` rows; returns how many went.
   std::uint64_t trim(std::uint64_t keep = kMaxRows);

@@ -11,6 +11,8 @@ std::string_view nameOf(Counter counter) {
       return "boot_epoch";
     case Counter::kLivedMs:
       return "lived_ms";
+    case Counter::kPolicyDigest:
+      return "policy_digest";
     case Counter::kAuditCommitted:
       return "audit_committed";
   }

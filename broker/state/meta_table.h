@@ -11,6 +11,7 @@ enum class Counter {
   kPolicyRevision,  // raised whenever policy or grants change
   kBootEpoch,       // raised at every start of the broker
   kLivedMs,         // milliseconds that brokers of this home have run (broker/idempotency)
+  kPolicyDigest,    // a fingerprint of the policy that the revision was last raised for
   kAuditCommitted,  // highest audit sequence number that a commit covers
 };
 
