@@ -69,6 +69,7 @@ const EnumShape& Shapes::of(capnp::EnumSchema schema) {
   auto& slot = enums_[schema.getProto().getId()];
   if (slot != nullptr) return *slot;
   slot = std::make_unique<EnumShape>();
+  slot->name = schema.getShortDisplayName().cStr();
   for (auto enumerant : schema.getEnumerants()) {
     std::string_view name = enumerant.getProto().getName().cStr();
     slot->names.push_back(name == "unspecified" ? std::string() : snakeCase(name));

@@ -18,6 +18,7 @@ namespace factionos::json {
 enum class ValueKind { kVoid, kBool, kSigned, kUnsigned, kEnum, kText, kStruct, kList, kOpaque };
 
 struct EnumShape {
+  std::string name;                // "ActionState"
   std::vector<std::string> names;  // by ordinal; empty for `unspecified`, which JSON never shows
 };
 

@@ -1,5 +1,4 @@
 // What goes out is read back: by simdjson against the struct, and by our own reader into an equal struct.
-#include <random>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -11,127 +10,11 @@
 #include "protocol/json/writer.h"
 #include "protocol/schemas/api.capnp.h"
 #include "tests/unit/json/fixture.h"
+#include "tests/unit/json/random_fill.h"
 #include "tests/unit/json/sample.capnp.h"
 
 namespace factionos::json {
 namespace {
-
-class RandomFill {
- public:
-  explicit RandomFill(std::uint32_t seed) : random_(seed) {}
-
-  void fill(const StructShape& shape, capnp::DynamicStruct::Builder target, int depth) {
-    for (const FieldShape& field : shape.fields) {
-      if (field.internal || field.inUnion || (!field.required && below(4) == 0)) continue;
-      if (field.value.kind == ValueKind::kList) {
-        fillList(field, target, depth);
-      } else if (field.value.kind == ValueKind::kStruct) {
-        // A struct that is half filled would not be read back, so recursion ends by leaving it out.
-        if (depth < 5)
-          fill(*field.value.structure, target.init(field.field).as<capnp::DynamicStruct>(), depth + 1);
-      } else if (field.value.kind != ValueKind::kVoid) {
-        setScalar(field, target);
-      }
-    }
-  }
-
- private:
-  std::uint64_t below(std::uint64_t bound) {
-    return std::uniform_int_distribution<std::uint64_t>(0, bound - 1)(random_);
-  }
-
-  std::string text(const ValueShape& shape) {
-    static constexpr std::array<std::string_view, 12> kPieces = {"a",
-                                                                 "Z9",
-                                                                 "\"",
-                                                                 "\\",
-                                                                 "\n",
-                                                                 "\x01",
-                                                                 "\x7f",
-                                                                 "\xC2\x85",
-                                                                 "\xC3\xA9",
-                                                                 "\xE2\x80\xA8",
-                                                                 "\xF0\x9F\x98\x80",
-                                                                 "{[:,"};
-    std::string out;
-    std::size_t size =
-        shape.minBytes + below(std::min<std::uint64_t>(shape.maxBytes - shape.minBytes, 60) + 1);
-    while (out.size() < size) out += kPieces[below(kPieces.size())];
-    out = std::string(cutAtCharacter(out, size));
-    out.resize(std::max<std::size_t>(out.size(), shape.minBytes), '.');
-    return out;
-  }
-
-  std::int64_t signedNumber(const ValueShape& shape) {
-    std::int64_t low = std::max(shape.min, -kMaxJsonInteger);
-    auto high = static_cast<std::int64_t>(std::min<std::uint64_t>(shape.max, kMaxJsonInteger));
-    return std::uniform_int_distribution<std::int64_t>(low, high)(random_);
-  }
-
-  capnp::DynamicEnum enumValue(capnp::EnumSchema schema) {
-    auto count = schema.getEnumerants().size();
-    bool hasUnspecified = schema.getEnumerants()[0].getProto().getName() == "unspecified";
-    auto ordinal = hasUnspecified ? 1 + below(count - 1) : below(count);
-    return {schema, static_cast<std::uint16_t>(ordinal)};
-  }
-
-  void setScalar(const FieldShape& field, capnp::DynamicStruct::Builder target) {
-    const ValueShape& shape = field.value;
-    switch (shape.kind) {
-      case ValueKind::kBool:
-        target.set(field.field, below(2) == 0);
-        break;
-      case ValueKind::kSigned:
-        target.set(field.field,
-                   field.time ? static_cast<std::int64_t>(below(200000000000000)) : signedNumber(shape));
-        break;
-      case ValueKind::kUnsigned:
-        target.set(field.field, static_cast<std::uint64_t>(signedNumber(shape)));
-        break;
-      case ValueKind::kText:
-        target.set(field.field, capnp::Text::Reader(text(shape).c_str()));
-        break;
-      case ValueKind::kEnum:
-        target.set(field.field, enumValue(field.field.getType().asEnum()));
-        break;
-      default:
-        break;
-    }
-  }
-
-  void fillList(const FieldShape& field, capnp::DynamicStruct::Builder target, int depth) {
-    auto size = static_cast<unsigned>(below(std::min<std::uint64_t>(field.maxItems, 5) + 1));
-    if (field.element.kind == ValueKind::kStruct && depth >= 5) size = 0;
-    auto list = target.init(field.field, size).as<capnp::DynamicList>();
-    for (unsigned i = 0; i < size; ++i) {
-      const ValueShape& shape = field.element;
-      switch (shape.kind) {
-        case ValueKind::kBool:
-          list.set(i, below(2) == 0);
-          break;
-        case ValueKind::kSigned:
-          list.set(i, signedNumber(shape));
-          break;
-        case ValueKind::kUnsigned:
-          list.set(i, static_cast<std::uint64_t>(signedNumber(shape)));
-          break;
-        case ValueKind::kText:
-          list.set(i, capnp::Text::Reader(text(shape).c_str()));
-          break;
-        case ValueKind::kEnum:
-          list.set(i, enumValue(list.getSchema().getEnumElementType()));
-          break;
-        case ValueKind::kStruct:
-          fill(*shape.structure, list[i].as<capnp::DynamicStruct>(), depth + 1);
-          break;
-        default:
-          break;
-      }
-    }
-  }
-
-  std::mt19937 random_;
-};
 
 // The struct as simdjson sees it: every member is there, with its value, and nothing else is.
 class Compare {
