@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::uint64_t kTypeMask = 0xf;      // the kernel's SOCK_TYPE_MASK; the rest is CLOEXEC and NONBLOCK
 constexpr std::uint32_t kHighestFamily = 45;  // AF_MCTP, the last one of the kernel
-constexpr std::uint32_t kHighestNetlink = 31;  // the kernel's MAX_LINKS is 32
 constexpr std::uint32_t kTypes = 16;
 constexpr std::uint32_t kAnyProtocol = 0;
 constexpr std::uint32_t kTcp = IPPROTO_TCP;
@@ -23,6 +22,11 @@ ArgumentTest family32(int family) {
 }
 ArgumentTest typeIs(std::uint64_t type) {
   return masked(1, kTypeMask, type);
+}
+
+// Every int above `value`, the negative ones included.
+std::vector<ArgumentTest> above32(unsigned argument, std::uint32_t value) {
+  return rangeBlocks(argument, value + 1ULL, 0xffffffffULL, 32);
 }
 
 void admit(Family& list, int family, int type, std::uint32_t protocol) {
@@ -41,15 +45,16 @@ void denyUnusualInternet(Family& list, int family) {
     if (protocol == IPPROTO_TCP) continue;
     list.calls.push_back({SCMP_SYS(socket), {family32(family), is32(2, protocol)}});
   }
-  list.calls.push_back({SCMP_SYS(socket), {family32(family), above(2, IPPROTO_UDP)}});
+  for (const ArgumentTest& beyond : above32(2, IPPROTO_UDP)) {
+    list.calls.push_back({SCMP_SYS(socket), {family32(family), beyond}});
+  }
 }
 
 void denyNetlinkButRoute(Family& list) {
   static_assert(NETLINK_ROUTE == 0);
-  for (std::uint32_t protocol = 1; protocol <= kHighestNetlink; ++protocol) {
-    list.calls.push_back({SCMP_SYS(socket), {family32(AF_NETLINK), is32(2, protocol)}});
+  for (const ArgumentTest& other : above32(2, NETLINK_ROUTE)) {
+    list.calls.push_back({SCMP_SYS(socket), {family32(AF_NETLINK), other}});
   }
-  list.calls.push_back({SCMP_SYS(socket), {family32(AF_NETLINK), above(2, kHighestNetlink)}});
 }
 
 }  // namespace
@@ -79,8 +84,10 @@ Family socketsBut(std::vector<int> addressFamilies) {
     if (!listed(family)) list.calls.push_back({SCMP_SYS(socket), {family32(family)}});
     if (family != AF_UNIX) list.calls.push_back({SCMP_SYS(socketpair), {family32(family)}});
   }
-  list.calls.push_back({SCMP_SYS(socket), {above(0, kHighestFamily)}});
-  list.calls.push_back({SCMP_SYS(socketpair), {above(0, kHighestFamily)}});
+  for (const ArgumentTest& beyond : above32(0, kHighestFamily)) {
+    list.calls.push_back({SCMP_SYS(socket), {beyond}});
+    list.calls.push_back({SCMP_SYS(socketpair), {beyond}});
+  }
   for (const int family : {AF_INET, AF_INET6}) {
     if (listed(family)) denyUnusualInternet(list, family);
   }

@@ -50,32 +50,14 @@ std::uint32_t actionOf(const Verdict& verdict) {
   return SCMP_ACT_ERRNO(static_cast<std::uint32_t>(verdict.error));
 }
 
-// The least and the greatest value that passes a test.
-std::uint64_t least(const ArgumentTest& test) {
-  if (test.compare == Compare::kMaskedEqual) return test.value & test.mask;
-  return test.compare == Compare::kAbove ? test.value + 1 : 0;
-}
-
-std::uint64_t greatest(const ArgumentTest& test) {
-  if (test.compare == Compare::kMaskedEqual) return test.value | ~test.mask;
-  return test.compare == Compare::kAtMost ? test.value : ~0ULL;
-}
-
 bool disjoint(const ArgumentTest& a, const ArgumentTest& b) {
-  if (a.argument != b.argument) return false;
-  if (greatest(a) < least(b) || greatest(b) < least(a)) return true;
-  if (a.compare != Compare::kMaskedEqual || b.compare != Compare::kMaskedEqual) return false;
-  return ((a.value ^ b.value) & a.mask & b.mask) != 0;
+  return a.argument == b.argument && ((a.value ^ b.value) & a.mask & b.mask) != 0;
 }
 
 // Whether whatever passes `narrow` passes `wide`.
 bool covers(const ArgumentTest& wide, const ArgumentTest& narrow) {
-  if (wide.argument != narrow.argument) return false;
-  if (wide.compare == Compare::kMaskedEqual) {
-    return narrow.compare == Compare::kMaskedEqual && (wide.mask & narrow.mask) == wide.mask &&
-           (narrow.value & wide.mask) == (wide.value & wide.mask);
-  }
-  return least(narrow) >= least(wide) && greatest(narrow) <= greatest(wide);
+  return wide.argument == narrow.argument && (wide.mask & narrow.mask) == wide.mask &&
+         (narrow.value & wide.mask) == (wide.value & wide.mask);
 }
 
 bool disjoint(const Judged& a, const Judged& b) {
@@ -131,20 +113,11 @@ std::vector<ArgumentTest> resolved(const std::vector<ArgumentTest>& tests) {
   return result;
 }
 
-scmp_arg_cmp comparisonOf(const ArgumentTest& test) {
-  switch (test.compare) {
-    case Compare::kAtMost:
-      return {test.argument, SCMP_CMP_LE, test.value, 0};
-    case Compare::kAbove:
-      return {test.argument, SCMP_CMP_GT, test.value, 0};
-    default:
-      return {test.argument, SCMP_CMP_MASKED_EQ, test.mask, test.value & test.mask};
-  }
-}
-
 void addRule(const Context& context, int number, const Judged& rule) {
   std::vector<scmp_arg_cmp> comparisons;
-  for (const ArgumentTest& test : rule.tests) comparisons.push_back(comparisonOf(test));
+  for (const ArgumentTest& test : rule.tests) {
+    comparisons.push_back({test.argument, SCMP_CMP_MASKED_EQ, test.mask, test.value & test.mask});
+  }
   const int result = seccomp_rule_add_array(context.get(), actionOf(rule.verdict), number,
                                             static_cast<unsigned>(comparisons.size()), comparisons.data());
   if (result != 0) throw SetupError(Step::kSeccomp, -result, "seccomp_rule_refused");
@@ -185,6 +158,20 @@ SeccompRule trap(Family family, std::string_view reason) {
 }
 SeccompRule notify(Family family, std::string_view reason) {
   return {std::move(family), Verdict::notify(), reason};
+}
+
+std::vector<ArgumentTest> rangeBlocks(unsigned argument, std::uint64_t first, std::uint64_t last,
+                                      unsigned bits) {
+  const std::uint64_t all = bits >= 64 ? ~0ULL : (1ULL << bits) - 1;
+  std::vector<ArgumentTest> blocks;
+  while (true) {
+    // The widest block that starts at `first`, is aligned to its own size, and does not go beyond `last`.
+    std::uint64_t block = 1;
+    while (block <= all / 2 && first % (block * 2) == 0 && block * 2 - 1 <= last - first) block *= 2;
+    blocks.push_back(masked(argument, all & ~(block - 1), first));
+    if (last - first < block) return blocks;
+    first += block;
+  }
 }
 
 Program compile(const SeccompPolicy& policy) {
