@@ -72,7 +72,10 @@ WorkspaceGuard::~WorkspaceGuard() = default;
 
 Result<WorkspaceGuard> WorkspaceGuard::create(const Home& home, const GuardSources& sources) {
   auto facts = std::make_unique<Facts>();
-  facts->mountInfo = sources.mountInfo;
+  facts->mountInfo = UniqueFd(::open(sources.mountInfo.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!facts->mountInfo) {
+    return Problem{ProblemCode::kIo, "the table of mounts can't be read", "mount /proc"};
+  }
   facts->homeChain = chainOf(home.fd(Folder::kTop));
   if (facts->homeChain.empty()) {
     return Problem{ProblemCode::kUnsafe, "the directories above the home can't be looked at",

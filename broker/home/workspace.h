@@ -60,10 +60,10 @@ struct GuardSources {
   static GuardSources fromProcess();  // ownHomes: the passwd entry of the effective uid, and $HOME
 };
 
-// Knows what a workspace may not be. Built once at start, when /etc/passwd and the system directories can be
-// looked at; a check afterwards is a few dozen system calls on descriptors and works by identity (device and
-// inode of every ancestor), so that neither "..", nor a symbolic link, nor another mount of the same
-// directory deceives it.
+// Knows what a workspace may not be. Built once at start, before the broker confines itself and after it has
+// forked, when /etc/passwd and the system directories can be looked at; a check afterwards is a few dozen
+// system calls on descriptors and works by identity (device and inode of every ancestor), so that neither
+// "..", nor a symbolic link, nor another mount of the same directory deceives it.
 class WorkspaceGuard {
  public:
   static Result<WorkspaceGuard> create(const Home& home,

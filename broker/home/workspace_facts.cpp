@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <sstream>
 
@@ -183,7 +183,9 @@ std::optional<WorkspaceRule> WorkspaceGuard::Facts::relation(const std::vector<D
 }
 
 bool WorkspaceGuard::Facts::mountShowsHome(const std::string& path) const {
-  for (const std::string& point : mountsBelow(mountInfo, path)) {
+  const auto table = readAgain(mountInfo.get());
+  if (!table) return true;
+  for (const std::string& point : mountsBelow(*table, path)) {
     const auto id = idOf(openPath(point).get());
     if (id && (contains(homeChain, *id) || contains(homeFolders, *id))) return true;
   }
@@ -192,7 +194,7 @@ bool WorkspaceGuard::Facts::mountShowsHome(const std::string& path) const {
 
 std::vector<std::string> mountsBelow(const std::string& mountInfo, const std::string& path) {
   std::vector<std::string> found;
-  std::ifstream file(mountInfo);
+  std::istringstream file(mountInfo);
   const std::string prefix = path + "/";
   for (std::string line; std::getline(file, line);) {
     std::istringstream fields(line);
@@ -202,6 +204,22 @@ std::vector<std::string> mountsBelow(const std::string& mountInfo, const std::st
     if (point.starts_with(prefix)) found.push_back(std::move(point));
   }
   return found;
+}
+
+std::optional<std::string> readAgain(int fd) {
+  constexpr std::size_t kMostBytes =
+      16 * 1024 * 1024;  // some 100,000 mounts, which is the kernel's own limit
+  if (::lseek(fd, 0, SEEK_SET) != 0) return std::nullopt;
+  std::string text;
+  std::array<char, 16 * 1024> buffer{};
+  while (text.size() < kMostBytes) {
+    const ssize_t got = ::read(fd, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return std::nullopt;
+    if (got == 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+  return std::nullopt;
 }
 
 }  // namespace factionos::home

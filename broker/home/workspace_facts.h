@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,9 +46,9 @@ struct ForbiddenDirectory {
 };
 
 struct WorkspaceGuard::Facts {
-  std::string mountInfo;
-  std::vector<DirectoryId> homeChain;              // the home first
-  std::vector<DirectoryId> homeFolders;            // state/, run/, spool/, tokens/
+  UniqueFd mountInfo;                    // opened at start: later the broker's own sandbox may hide /proc
+  std::vector<DirectoryId> homeChain;    // the home first
+  std::vector<DirectoryId> homeFolders;  // state/, run/, spool/, tokens/
   std::vector<std::vector<DirectoryId>> ownHomes;  // chains of the homes of the broker's user
   std::vector<DirectoryId> otherHomes;             // of every person in the passwd file
   std::vector<ForbiddenDirectory> trees;           // the directory and all below it
@@ -58,13 +59,16 @@ struct WorkspaceGuard::Facts {
 
   // What a directory with this chain is to all of the above; nothing when it is none of their business.
   std::optional<WorkspaceRule> relation(const std::vector<DirectoryId>& chain, Use use) const;
-  // Is the home, or a directory that holds it, mounted a second time below `path`?
+  // Is the home, or a directory that holds it, mounted a second time below `path`? Also when nobody can tell.
   bool mountShowsHome(const std::string& path) const;
 };
 
 WorkspaceRefusal refuse(WorkspaceRule rule);
 
-// Mount points below `path`, from a file in the format of /proc/self/mountinfo.
+// Mount points below `path` in a text like that of /proc/self/mountinfo.
 std::vector<std::string> mountsBelow(const std::string& mountInfo, const std::string& path);
+
+// All of it from its beginning, as it is now; nothing on an error.
+std::optional<std::string> readAgain(int fd);
 
 }  // namespace factionos::home

@@ -28,6 +28,14 @@ std::optional<Family> readFamily(const TomlReader& reader, const toml::table& ta
   return family;
 }
 
+std::string operationsOf(Family family) {
+  std::string names;
+  for (const Operation& operation : allOperations()) {
+    if (operation.family == family) names.append(operation.name).append(", ");
+  }
+  return names;
+}
+
 OperationPattern readOperation(const TomlReader& reader, const toml::table& table,
                                std::optional<Family> family) {
   using Kind = OperationPattern::Kind;
@@ -41,9 +49,8 @@ OperationPattern readOperation(const TomlReader& reader, const toml::table& tabl
   }
   const Operation* operation = findOperation(*family, text);
   if (operation == nullptr) {
-    reader.fail(
-        table, kWhere, "operation", "is no operation of this family",
-        "factionos policy operations lists them; \"read-only\", \"mutating\" and \"*\" stand for many");
+    reader.fail(table, kWhere, "operation", "is no operation of this family",
+                "use " + operationsOf(*family) + "or read-only, mutating, *");
   }
   return {Kind::kOne, std::string(operation->name)};
 }

@@ -99,6 +99,7 @@ TEST_F(Workspace, P14_RelationsToTheHomeAreRefusedInEveryDirection) {
       {fosPath + "/state", "inside_home"},
       {fosPath + "/tokens/../spool", "inside_home"},
       {fosPath + "/state/deep/er", "inside_home"},
+      {directory(fosPath + "/not-one-of-ours"), "inside_home"},
       {project + "/innocent", "inside_home"},
       {dir / "to-home/state/deep", "inside_home"},
   };
@@ -224,6 +225,11 @@ TEST_F(Workspace, MountThatShowsTheHomeBelowAWorkspaceIsSeen) {
   guard = makeGuard();
   EXPECT_EQ(verdict(spaced), "contains_home");
   EXPECT_EQ(verdict(project), "ok");
+}
+
+TEST_F(Workspace, WithoutAMountTableThereIsNoGuard) {
+  sources.mountInfo = dir / "nothing";
+  EXPECT_FALSE(WorkspaceGuard::create(fos, sources).ok());
 }
 
 TEST_F(Workspace, RealBindMountOfTheHomeIsSeenFromBothSides) {
