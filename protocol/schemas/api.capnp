@@ -91,7 +91,7 @@ struct Output {
 
 enum SessionState { unspecified @0; starting @1; running @2; ended @3; }
 
-struct Session {
+struct TerminalSession {
   id @0 :Text;
   actionId @1 :Text;
   revision @2 :UInt64;
@@ -195,7 +195,7 @@ struct Diagnostics {
 
 struct CommandCenter {
   revision @0 :UInt64;
-  sessions @1 :List(Session);
+  sessions @1 :List(TerminalSession);
   actions @2 :List(Action);
   runs @3 :List(Text);
   tasks @4 :List(Text);
@@ -206,7 +206,7 @@ struct Snapshot {
   revision @0 :UInt64;
   diagnostics @1 :Diagnostics;
   commandCenter @2 :CommandCenter;
-  sessions @3 :List(Session);
+  sessions @3 :List(TerminalSession);
 }
 
 struct AuditRecord {
@@ -374,31 +374,31 @@ interface Api {
   terminalPreview @7 (call :Call, request :TerminalRun) -> (problem :Common.Problem, meta :ReplyMeta, card :ConsentCard, decision :Common.Decision, reason :Text)
     $Http.route(method = post, path = "/v1/terminal/preview", scope = propose, summary = "The consent card and policy's answer; runs nothing");
 
-  terminalRun @8 (call :Call, request :TerminalRun) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, session :Session)
+  terminalRun @8 (call :Call, request :TerminalRun) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, session :TerminalSession)
     $Http.route(method = post, path = "/v1/terminal/run", scope = propose, success = 201,
                 summary = "Run a command on a PTY in its sandbox: 201 with the session, or 202 with the action that waits")
     $Http.mutating;
 
-  sessionList @9 (call :Call, request :Nothing) -> (problem :Common.Problem, meta :ReplyMeta, sessions :List(Session), next :Text)
+  sessionList @9 (call :Call, request :Nothing) -> (problem :Common.Problem, meta :ReplyMeta, sessions :List(TerminalSession), next :Text)
     $Http.route(method = get, path = "/v1/terminal/sessions", scope = read, summary = "Summaries of sessions")
     $Http.snapshot("sessions");
 
-  sessionGet @10 (call :Call, request :SessionGet) -> (problem :Common.Problem, meta :ReplyMeta, session :Session)
+  sessionGet @10 (call :Call, request :SessionGet) -> (problem :Common.Problem, meta :ReplyMeta, session :TerminalSession)
     $Http.route(method = get, path = "/v1/terminal/sessions/{id}", scope = read, summary = "The one place with output");
 
-  sessionInput @11 (call :Call, request :SessionInput) -> (problem :Common.Problem, meta :ReplyMeta, session :Session)
+  sessionInput @11 (call :Call, request :SessionInput) -> (problem :Common.Problem, meta :ReplyMeta, session :TerminalSession)
     $Http.route(method = post, path = "/v1/terminal/sessions/{id}/input", scope = propose, summary = "Type into the session, for its owner")
     $Http.mutating;
 
-  sessionResize @12 (call :Call, request :SessionResize) -> (problem :Common.Problem, meta :ReplyMeta, session :Session)
+  sessionResize @12 (call :Call, request :SessionResize) -> (problem :Common.Problem, meta :ReplyMeta, session :TerminalSession)
     $Http.route(method = post, path = "/v1/terminal/sessions/{id}/resize", scope = propose, summary = "Set the window size, for its owner")
     $Http.mutating;
 
-  sessionKill @13 (call :Call, request :SessionKill) -> (problem :Common.Problem, meta :ReplyMeta, session :Session)
+  sessionKill @13 (call :Call, request :SessionKill) -> (problem :Common.Problem, meta :ReplyMeta, session :TerminalSession)
     $Http.route(method = post, path = "/v1/terminal/sessions/{id}/kill", scope = propose, summary = "End the whole tree, or signal the leader's group")
     $Http.mutating;
 
-  sessionRestart @14 (call :Call, request :SessionRestart) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, session :Session)
+  sessionRestart @14 (call :Call, request :SessionRestart) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, session :TerminalSession)
     $Http.route(method = post, path = "/v1/terminal/sessions/{id}/restart", scope = propose, success = 201,
                 summary = "A new action with its own decision that runs the same command again")
     $Http.mutating;

@@ -11,7 +11,7 @@ $Cxx.namespace("factionos::schema");
 enum Role { unspecified @0; front @1; pty @2; session @3; git @4; file @5; container @6; }
 # The launcher's fixed table has one row for each role that this build has; any other answer is denied "role_unknown".
 
-struct Scope {
+struct WorkerScope {
   # What the worker may touch. Opened and checked by the launcher at each start, by descriptor.
   union {
     none @0 :Void;
@@ -37,10 +37,10 @@ interface Worker {
 }
 
 interface Launcher {
-  start @0 (role :Role, scope :Scope, line :Common.Descriptor) -> (worker :Worker, denial :Common.Denial);
+  start @0 (role :Role, scope :WorkerScope, line :Common.Descriptor) -> (worker :Worker, denial :Common.Denial);
   # The worker gets `line` as descriptor 3 and an event pipe as descriptor 4, nothing else.
 
-  startSession @1 (scope :Scope) -> (session :Session.Session, worker :Worker, denial :Common.Denial);
+  startSession @1 (scope :WorkerScope) -> (session :Session.Session, worker :Worker, denial :Common.Denial);
   # The launcher makes the line to the session itself and hands out the session's capability.
 
   support @2 () -> (support :Session.KernelSupport);

@@ -124,7 +124,7 @@ void writeAndRead(std::uint32_t seeds) {
 
 TEST(RoundTrip, SimdjsonReadsBackWhatWasWritten) {
   writeAndCompare<schema::Action>(200);
-  writeAndCompare<schema::Session>(200);
+  writeAndCompare<schema::TerminalSession>(200);
   writeAndCompare<schema::Diagnostics>(100);
   writeAndCompare<schema::CommandCenter>(30);
   writeAndCompare<schema::AuditRecord>(100);
