@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "broker/api/request_table.h"
+#include "broker/api/services.h"
+
+namespace factionos::broker {
+
+// The REST surface for one principal on one front. What a caller may ask is the request table's word, checked
+// before any method runs; the methods translate between schema and services and decide nothing.
+class ApiService final : public schema::Api::Server {
+ public:
+  ApiService(Services& services, const RequestTable& table, Caller caller);
+
+  DispatchCallResult dispatchCall(std::uint64_t interfaceId, std::uint16_t methodId,
+                                  capnp::CallContext<capnp::AnyPointer, capnp::AnyPointer> context) override;
+
+ protected:
+  kj::Promise<void> eventPost(EventPostContext context) override;
+  kj::Promise<void> actionList(ActionListContext context) override;
+  kj::Promise<void> actionGet(ActionGetContext context) override;
+  kj::Promise<void> actionApprove(ActionApproveContext context) override;
+  kj::Promise<void> actionReject(ActionRejectContext context) override;
+  kj::Promise<void> terminalPreview(TerminalPreviewContext context) override;
+  kj::Promise<void> terminalRun(TerminalRunContext context) override;
+  kj::Promise<void> sessionGet(SessionGetContext context) override;
+  kj::Promise<void> sessionInput(SessionInputContext context) override;
+  kj::Promise<void> sessionResize(SessionResizeContext context) override;
+  kj::Promise<void> sessionKill(SessionKillContext context) override;
+  kj::Promise<void> sessionRestart(SessionRestartContext context) override;
+  kj::Promise<void> auditList(AuditListContext context) override;
+  kj::Promise<void> auditVerify(AuditVerifyContext context) override;
+
+ private:
+  std::string nonceFor(const state::ActionRow& row);
+  bool mayRead(const LiveSession& session) const;
+  template <typename Context>
+  void answerRun(Context& context, RunReply&& reply);
+  template <typename Results, typename Context>
+  kj::Promise<void> decide(Context context, schema::Verdict verdict);
+  // An operation on a live session of the caller's own, once for each key. `operate` runs at most once.
+  template <typename Context, typename Operate>
+  kj::Promise<void> onSession(Context context, const char* operation, Operate operate);
+
+  Services& services_;
+  const RequestTable& table_;
+  Caller caller_;
+  std::vector<std::uint32_t> inFlight_;
+};
+
+}  // namespace factionos::broker

@@ -1,0 +1,188 @@
+#include "broker/api/gate.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include "broker/actions/view.h"
+#include "broker/api/api_service.h"
+#include "broker/api/snapshot.h"
+#include "broker/core/log.h"
+
+namespace factionos::broker {
+namespace {
+
+using actions::asText;
+
+// Changes that come closer together than this share a snapshot.
+constexpr auto kPublishInterval = 50 * kj::MILLISECONDS;
+// A front that dies at once is not started in a tight loop.
+constexpr auto kFirstPause = 100 * kj::MILLISECONDS;
+constexpr std::uint64_t kLongestPauseSteps = 50;  // 5 s
+
+schema::Scope toSchema(identity::Scope scope) {
+  switch (scope) {
+    case identity::Scope::kIngest:
+      return schema::Scope::INGEST;
+    case identity::Scope::kRead:
+      return schema::Scope::READ;
+    case identity::Scope::kPropose:
+      return schema::Scope::PROPOSE;
+    case identity::Scope::kApprove:
+      return schema::Scope::APPROVE;
+    case identity::Scope::kAdmin:
+      return schema::Scope::ADMIN;
+  }
+  return schema::Scope::UNSPECIFIED;
+}
+
+}  // namespace
+
+class FrontLink::Gate final : public schema::Gate::Server {
+ public:
+  explicit Gate(FrontLink& link) : link_(link) {}
+
+ protected:
+  kj::Promise<void> start(StartContext context) override {
+    const auto& config = link_.services_.core.config;
+    auto results = context.getResults();
+    auto front = results.initConfig();
+    auto hosts = front.initAllowedHosts(static_cast<unsigned>(config.allowedHosts.size()));
+    for (unsigned i = 0; i < config.allowedHosts.size(); ++i) hosts.set(i, asText(config.allowedHosts[i]));
+    auto origins = front.initAllowedOrigins(static_cast<unsigned>(config.allowedOrigins.size()));
+    for (unsigned i = 0; i < config.allowedOrigins.size(); ++i)
+      origins.set(i, asText(config.allowedOrigins[i]));
+    front.setVersion("0.1.0");
+    auto listeners = results.initListeners(static_cast<unsigned>(link_.listeners_.size()));
+    for (unsigned i = 0; i < link_.listeners_.size(); ++i) {
+      const int copy = ::fcntl(link_.listeners_[i].socket.get(), F_DUPFD_CLOEXEC, 3);
+      KJ_REQUIRE(copy >= 0, "no descriptor left for a listener");
+      listeners[i].setSocket(rpc::carryDescriptor<schema::Descriptor>(rpc::OwnFd(copy)));
+      listeners[i].setKind(link_.listeners_[i].kind);
+    }
+    link_.sink_ = context.getParams().getSink();
+    link_.publishSoon();
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> token(TokenContext context) override {
+    const auto token = context.getParams().getToken();
+    const std::string_view text(reinterpret_cast<const char*>(token.begin()), token.size());
+    auto principal = link_.services_.tokens.find(text, audit::systemNow());
+    answer(context.getResults().initLogin(), std::move(principal), schema::ProblemCode::UNAUTHENTICATED);
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> peer(PeerContext context) override {
+    return rpc::takeDescriptor(context.getParams().getConnection())
+        .then([this, context](rpc::OwnFd&& fd) mutable {
+          ucred credentials{};
+          socklen_t size = sizeof credentials;
+          std::optional<identity::Principal> principal;
+          if (::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 &&
+              credentials.pid != 0)
+            principal = link_.services_.uids.find(credentials.uid);
+          answer(context.getResults().initLogin(), std::move(principal), schema::ProblemCode::FORBIDDEN);
+        });
+  }
+
+ private:
+  void answer(schema::Login::Builder login, std::optional<identity::Principal> principal,
+              schema::ProblemCode otherwise) {
+    if (!principal) {
+      login.initProblem().setCode(otherwise);
+      return;
+    }
+    login.setPrincipal(asText(principal->id()));
+    std::vector<schema::Scope> scopes;
+    for (const auto scope : identity::kAllScopes) {
+      if (principal->scopes.has(scope)) scopes.push_back(toSchema(scope));
+    }
+    auto list = login.initScopes(static_cast<unsigned>(scopes.size()));
+    for (unsigned i = 0; i < scopes.size(); ++i) list.set(i, scopes[i]);
+    login.setApi(
+        kj::heap<ApiService>(link_.services_, link_.table_, Caller{.principal = std::move(*principal)}));
+  }
+
+  FrontLink& link_;
+};
+
+FrontLink::FrontLink(Services& services, Workers& workers, const std::vector<FrontListener>& listeners)
+    : services_(services), workers_(workers), listeners_(listeners), tasks_(*this) {
+  services_.core.changes.onTouch([this]() { publishSoon(); });
+}
+
+FrontLink::~FrontLink() noexcept(false) {
+  services_.core.changes.onTouch([]() {});
+}
+
+kj::Promise<void> FrontLink::run() {
+  return startOnce().then([this]() -> kj::Promise<void> {
+    if (closing_) return kj::READY_NOW;
+    log(Level::kWarning, "front_lost", {{"starts", starts_}});
+    const auto steps = std::min<std::uint64_t>(starts_, kLongestPauseSteps);
+    return services_.core.timer.afterDelay(kFirstPause * static_cast<std::int64_t>(steps)).then([this]() {
+      return run();
+    });
+  });
+}
+
+kj::Promise<void> FrontLink::startOnce() {
+  ++starts_;
+  return workers_.start(schema::Role::FRONT, capnp::Capability::Client(kj::heap<Gate>(*this)))
+      .then([this](kj::OneOf<StartedWorker, LaunchDenied>&& started) -> kj::Promise<void> {
+        if (!started.is<StartedWorker>()) KJ_FAIL_REQUIRE("the launcher refused to start the front");
+        front_ = kj::mv(started.get<StartedWorker>());
+        FACTIONOS_IF_SOME(front, front_) {
+          return front.line->onDisconnect().then([this](rpc::DisconnectCause) {
+            sink_ = rpc::kNone;
+            front_ = rpc::kNone;
+          });
+        }
+        return kj::READY_NOW;
+      });
+}
+
+void FrontLink::publishSoon() {
+  dirty_ = true;
+  if (publishing_) return;
+  publishing_ = true;
+  tasks_.add(kj::evalLater([this]() {
+               publish();
+             }).then([this]() {
+                 return services_.core.timer.afterDelay(kPublishInterval);
+               }).then([this]() {
+    publishing_ = false;
+    if (dirty_) publishSoon();
+  }));
+}
+
+void FrontLink::publish() {
+  dirty_ = false;
+  FACTIONOS_IF_SOME(sink, sink_) {
+    auto request = sink.publishRequest();
+    fillSnapshot(services_, ++revision_, request.initSnapshot());
+    request.setLoginEpoch(services_.loginEpoch);
+    tasks_.add(request.send().then([](capnp::Response<schema::SnapshotSink::PublishResults>&&) {},
+                                   [](kj::Exception&&) {}));
+  }
+}
+
+kj::Promise<void> FrontLink::shutdown() {
+  closing_ = true;
+  FACTIONOS_IF_SOME(sink, sink_) {
+    auto request = sink.shutdownRequest();
+    request.setGraceMs(500);
+    return request.send().then([](capnp::Response<schema::SnapshotSink::ShutdownResults>&&) {},
+                               [](kj::Exception&&) {});
+  }
+  return kj::READY_NOW;
+}
+
+void FrontLink::taskFailed(kj::Exception&&) {
+  log(Level::kError, "front_task_failed");
+}
+
+}  // namespace factionos::broker

@@ -1,0 +1,374 @@
+#include "broker/api/operator_service.h"
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "broker/actions/view.h"
+#include "broker/api/audit_view.h"
+#include "broker/api/snapshot.h"
+#include "broker/api/tokens.h"
+#include "broker/audit/reader.h"
+#include "broker/core/log.h"
+#include "broker/links/links.h"
+#include "broker/redaction/visible.h"
+
+namespace factionos::broker {
+namespace {
+
+using actions::asText;
+using schema::ProblemCode;
+
+constexpr std::size_t kMaxRevealShown = 64 * 1024;
+constexpr std::uint32_t kMaxConnections = 16;
+
+std::string_view view(capnp::Text::Reader text) {
+  return {text.begin(), text.size()};
+}
+
+template <typename Context>
+void refuse(Context& context, const Refused& refused) {
+  actions::fill(refused, context.getResults().initProblem());
+}
+
+// A connection that has proven the operator's key.
+class OperatorService final : public schema::Operator::Server {
+ public:
+  explicit OperatorService(Services& services) : services_(services) {}
+
+ protected:
+  kj::Promise<void> actions(ActionsContext context) override {
+    state::ActionFilter filter;
+    const auto state = context.getParams().getState();
+    if (state != schema::ActionState::UNSPECIFIED) filter.state = actions::fromSchema(state);
+    const auto page = services_.actions.list(filter, {}, state::ActionTable::kMaxPage);
+    auto list = context.getResults().initActions(static_cast<unsigned>(page.rows.size()));
+    for (unsigned i = 0; i < page.rows.size(); ++i) actions::fillAction(page.rows[i], {}, list[i]);
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> action(ActionContext context) override {
+    const auto row = services_.actions.find(view(context.getParams().getId()));
+    if (!row) {
+      refuse(context, {.code = ProblemCode::NOT_FOUND, .field = "id"});
+      return kj::READY_NOW;
+    }
+    const auto nonce = services_.actions.nonceOf(*row);
+    actions::fillAction(*row, nonce ? identity::nonceText(*nonce) : "", context.getResults().initAction());
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> decide(DecideContext context) override {
+    const auto params = context.getParams();
+    const auto verdict = params.getVerdict();
+    const auto row = services_.actions.find(view(params.getId()));
+    if (!row) {
+      refuse(context, {.code = ProblemCode::NOT_FOUND, .field = "id"});
+      return kj::READY_NOW;
+    }
+    if (verdict != schema::Verdict::APPROVE && verdict != schema::Verdict::REJECT) {
+      refuse(context, {.code = ProblemCode::INVALID_REQUEST, .field = "verdict"});
+      return kj::READY_NOW;
+    }
+    if (const auto missing = unproven(*row, params)) {
+      refuse(context, *missing);
+      return kj::READY_NOW;
+    }
+    return services_.actions
+        .decide({.id = row->id,
+                 .expectedRevision = params.getExpectedRevision(),
+                 .verdict = verdict,
+                 .approver = identity::operatorPrincipal().id(),
+                 .reason = audit::Code::parse(view(params.getReason()))})
+        .then([context](Outcome<state::ActionRow>&& outcome) mutable {
+          if (const auto* refused = refusedIn(outcome)) return refuse(context, *refused);
+          actions::fillAction(std::get<state::ActionRow>(outcome), {}, context.getResults().initAction());
+        });
+  }
+
+  kj::Promise<void> reveal(RevealContext context) override {
+    const auto id = view(context.getParams().getId());
+    const auto* text = services_.actions.revealed(id);
+    if (text == nullptr) {
+      refuse(
+          context,
+          {.code = ProblemCode::NOT_FOUND,
+           .detail = "Only what waits can be revealed, from the memory of the broker that took the request.",
+           .field = "id"});
+      return kj::READY_NOW;
+    }
+    auto results = context.getResults();
+    results.setText(asText(redaction::makeVisible(*text, kMaxRevealShown)));
+    results.setTotalBytes(text->size());
+    results.setHiddenBytes(text->size() > kMaxRevealShown ? text->size() - kMaxRevealShown : 0);
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> grantAdd(GrantAddContext context) override {
+    const auto asked = context.getParams().getGrant();
+    policy::Grant grant;
+    grant.subject = {.family = familyOf(asked.getFamily()),
+                     .operation = asked.getOperation().cStr(),
+                     .workspace = asked.getWorkspace().cStr(),
+                     .principal = asked.getPrincipal().cStr(),
+                     .program = programOf(view(asked.getProgram())),
+                     .network = std::string(actions::nameOf(asked.getNetwork())),
+                     .profile = "default"};
+    grant.created = audit::systemNow();
+    grant.until = state::Time(std::chrono::milliseconds(asked.getUntil()));
+    grant.grantedBy = identity::operatorPrincipal().id();
+    return services_.rules.addGrant(services_.core, std::move(grant))
+        .then([context](Outcome<std::string>&& outcome) mutable {
+          if (const auto* refused = refusedIn(outcome)) return refuse(context, *refused);
+          context.getResults().setId(asText(std::get<std::string>(outcome)));
+        });
+  }
+
+  kj::Promise<void> grantList(GrantListContext context) override {
+    const auto& grants = services_.rules.grants().all();
+    auto list = context.getResults().initGrants(static_cast<unsigned>(grants.size()));
+    for (unsigned i = 0; i < grants.size(); ++i) fillGrant(grants[i], list[i]);
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> grantRemove(GrantRemoveContext context) override {
+    return services_.rules.revokeGrant(services_.core, context.getParams().getId().cStr())
+        .then([context](Outcome<std::string>&& outcome) mutable {
+          if (const auto* refused = refusedIn(outcome)) refuse(context, *refused);
+        });
+  }
+
+  kj::Promise<void> tokenCreate(TokenCreateContext context) override {
+    const auto params = context.getParams();
+    return createToken(services_.core, services_.tokens, tokenKey(), view(params.getName()),
+                       scopesOf(params.getScopes()))
+        .then([context](Outcome<std::string>&& outcome) mutable {
+          if (const auto* refused = refusedIn(outcome)) return refuse(context, *refused);
+          context.getResults().setToken(asText(std::get<std::string>(outcome)));
+        });
+  }
+
+  kj::Promise<void> tokenList(TokenListContext context) override {
+    const auto rows = state::TokenTable(services_.core.reader).list();
+    auto list = context.getResults().initTokens(static_cast<unsigned>(rows.size()));
+    for (unsigned i = 0; i < rows.size(); ++i) {
+      list[i].setName(asText(rows[i].name.text()));
+      list[i].setCreatedAt(actions::millis(rows[i].created));
+      list[i].setRevoked(rows[i].revoked.has_value());
+      const auto scopes = schemaScopes(rows[i].scopes);
+      auto out = list[i].initScopes(static_cast<unsigned>(scopes.size()));
+      for (unsigned j = 0; j < scopes.size(); ++j) out.set(j, scopes[j]);
+    }
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> tokenRevoke(TokenRevokeContext context) override {
+    return revokeToken(services_.core, services_.tokens, view(context.getParams().getName()))
+        .then([this, context](Outcome<bool>&& outcome) mutable {
+          if (const auto* refused = refusedIn(outcome)) return refuse(context, *refused);
+          ++services_.loginEpoch;
+          services_.core.changes.touch();
+        });
+  }
+
+  kj::Promise<void> policyReload(PolicyReloadContext context) override {
+    return services_.rules.reload(services_.core)
+        .then([context](home::Result<std::uint64_t>&& result) mutable {
+          if (!result) {
+            // The policy's own words name line, column and field, and echo nothing.
+            auto problem = context.getResults().initProblem();
+            problem.setCode(ProblemCode::INVALID_REQUEST);
+            problem.setDetail(asText(result.problem().message));
+            problem.setRecovery(asText(result.problem().remedy));
+            problem.setField("policy.toml");
+            return;
+          }
+          context.getResults().setRevision(*result);
+        });
+  }
+
+  kj::Promise<void> policyShow(PolicyShowContext context) override {
+    context.getResults().setRevision(services_.rules.revision());
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> auditList(AuditListContext context) override {
+    const auto params = context.getParams();
+    const auto limit = std::clamp<std::size_t>(params.getLimit(), 1, 1000);
+    return services_.core.loop
+        .blocking([paths = services_.core.auditPaths, after = params.getAfter(), limit]() {
+          return std::make_shared<std::vector<audit::Line>>(audit::list(paths, after, limit));
+        })
+        .then([context, limit](std::shared_ptr<std::vector<audit::Line>>&& lines) mutable {
+          auto list = context.getResults().initRecords(static_cast<unsigned>(lines->size()));
+          for (unsigned i = 0; i < lines->size(); ++i) fillRecord((*lines)[i], list[i]);
+          if (lines->size() == limit) context.getResults().setNext(lines->back().sequence);
+        });
+  }
+
+  kj::Promise<void> auditVerify(AuditVerifyContext context) override {
+    return services_.core.loop
+        .blocking([paths = services_.core.auditPaths, key = audit::toHex(services_.brokerIdentity)]() {
+          return audit::verify(paths, {.firstPublicKey = key});
+        })
+        .then([this, context](audit::Verdict&& verdict) mutable {
+          fillVerdict(verdict, services_.brokerIdentity, context.getResults().initVerdict());
+        });
+  }
+
+  kj::Promise<void> status(StatusContext context) override {
+    fillDiagnostics(services_, context.getResults().initDiagnostics());
+    return kj::READY_NOW;
+  }
+
+ private:
+  // The connection has proven the key; the proof over this very decision is asked for all the same, so that
+  // both ways to decide rest on the same signed message.
+  std::optional<Refused> unproven(const state::ActionRow& row,
+                                  schema::Operator::DecideParams::Reader params) {
+    const bool approve = params.getVerdict() == schema::Verdict::APPROVE;
+    identity::ProofMessage message{
+        .actionId = row.id,
+        .revision = params.getExpectedRevision(),
+        .decision = approve ? identity::ProofDecision::kApprove : identity::ProofDecision::kReject};
+    if (params.hasReason()) message.reasonDigest = identity::reasonDigest(view(params.getReason()));
+    if (row.revision != params.getExpectedRevision())
+      return Refused{.code = ProblemCode::STALE_REVISION, .currentRevision = row.revision};
+    const auto nonce = services_.actions.nonceOf(row);
+    if (!nonce) return actions::conflictOf(row);
+    const auto proof = identity::parseProof(view(params.getProof()));
+    message.nonce = *nonce;
+    if (proof && services_.operatorKey && identity::verifyProof(*services_.operatorKey, message, *proof))
+      return std::nullopt;
+    return Refused{.code = ProblemCode::FORBIDDEN,
+                   .detail = "A decision needs the operator key's proof.",
+                   .field = "proof"};
+  }
+
+  identity::SecretBytes tokenKey() {
+    auto key = identity::loadOrCreateKey(services_.home, identity::kTokenKeyName);
+    KJ_REQUIRE(key.ok(), "the token key can't be read");
+    return std::move(key).value();
+  }
+
+  static policy::Family familyOf(schema::Family family) {
+    switch (family) {
+      case schema::Family::FILE:
+        return policy::Family::kFile;
+      case schema::Family::GIT:
+        return policy::Family::kGit;
+      case schema::Family::CONTAINER:
+        return policy::Family::kContainer;
+      default:
+        return policy::Family::kTerminal;
+    }
+  }
+
+  static policy::Program programOf(std::string_view text) {
+    if (text == "sh") return policy::Program::shellLine();
+    if (text == "workspace") return policy::Program::workspace();
+    if (text.empty()) return policy::Program::none();
+    return policy::Program::system(std::string(text));
+  }
+
+  static void fillGrant(const policy::Grant& grant, schema::Grant::Builder out) {
+    out.setId(asText(grant.id));
+    out.setFamily(actions::toSchema(grant.subject.family));
+    out.setOperation(asText(grant.subject.operation));
+    out.setWorkspace(asText(grant.subject.workspace));
+    out.setPrincipal(asText(grant.subject.principal));
+    constexpr std::array kPrograms{"none", "system", "sh", "workspace"};
+    out.setProgram(kPrograms[static_cast<std::size_t>(grant.subject.program.kind)]);
+    out.setNetwork(actions::networkFrom(grant.subject.network));
+    out.setUntil(actions::millis(grant.until));
+    out.setCreatedAt(actions::millis(grant.created));
+  }
+
+  Services& services_;
+};
+
+struct Peers final : public kj::TaskSet::ErrorHandler {
+  Peers() : tasks(*this) {}
+  void taskFailed(kj::Exception&&) override { log(Level::kWarning, "operator_connection_failed"); }
+  std::uint32_t open = 0;
+  kj::TaskSet tasks;
+};
+
+void admit(Services& services, Peers& peers, rpc::OwnFd socket, std::optional<uid_t> ownUid) {
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return;
+  if (ownUid && credentials.uid != *ownUid) {
+    log(Level::kWarning, "operator_peer_refused", {{"uid", credentials.uid}});
+    return;
+  }
+  if (peers.open >= kMaxConnections) return;
+  ++peers.open;
+  auto line =
+      kj::heap<rpc::Connection>(services.core.loop, kj::mv(socket), optionsOf(linkOf(Peer::kOperator)),
+                                capnp::Capability::Client(kj::heap<OperatorGateService>(services)));
+  auto closed = line->onDisconnect();
+  peers.tasks.add(closed.then([&peers](rpc::DisconnectCause) { --peers.open; }).attach(kj::mv(line)));
+}
+
+kj::Promise<void> acceptLoop(Services& services, kj::Own<Peers> peers, int listener,
+                             std::optional<uid_t> ownUid) {
+  auto& open = *peers;
+  return services.core.loop.waitReadable(listener).then(
+      [&services, &open, peers = kj::mv(peers), listener, ownUid]() mutable -> kj::Promise<void> {
+        const int fd = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0) {
+          admit(services, open, rpc::OwnFd(fd), ownUid);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+          // Others may give descriptors back; the client waits in the queue meanwhile.
+          return services.core.timer.afterDelay(100 * kj::MILLISECONDS)
+              .then([&services, peers = kj::mv(peers), listener, ownUid]() mutable {
+                return acceptLoop(services, kj::mv(peers), listener, ownUid);
+              });
+        }
+        return acceptLoop(services, kj::mv(peers), listener, ownUid);
+      });
+}
+
+}  // namespace
+
+kj::Promise<void> OperatorGateService::hello(HelloContext context) {
+  auto results = context.getResults();
+  results.setNonce({nonce_.data(), nonce_.size()});
+  results.setBroker(asText(audit::toHex(services_.brokerIdentity)));
+  results.setPublicKey({services_.brokerIdentity.data(), services_.brokerIdentity.size()});
+  return kj::READY_NOW;
+}
+
+kj::Promise<void> OperatorGateService::login(LoginContext context) {
+  const auto bytes = context.getParams().getSignature();
+  identity::Signature signature{};
+  const identity::LoginChallenge challenge{.broker = audit::toHex(services_.brokerIdentity), .nonce = nonce_};
+  bool known = tries_ < kTries && services_.operatorKey && bytes.size() == signature.size();
+  if (known) {
+    std::copy(bytes.begin(), bytes.end(), signature.begin());
+    known = identity::verifyLogin(*services_.operatorKey, challenge, signature);
+  }
+  ++tries_;
+  // A nonce is good for one answer, right or wrong.
+  nonce_ = identity::randomNonce();
+  if (!known) {
+    log(Level::kWarning, "operator_login_refused");
+    actions::fill({.code = tries_ > kTries ? ProblemCode::RATE_LIMITED : ProblemCode::UNAUTHENTICATED,
+                   .detail = "The signature is not the operator key's."},
+                  context.getResults().initProblem());
+    return kj::READY_NOW;
+  }
+  tries_ = 0;
+  context.getResults().setOperator(kj::heap<OperatorService>(services_));
+  return kj::READY_NOW;
+}
+
+kj::Promise<void> serveOperator(Services& services, int listener, std::optional<uid_t> ownUid) {
+  return acceptLoop(services, kj::heap<Peers>(), listener, ownUid);
+}
+
+}  // namespace factionos::broker

@@ -1,0 +1,53 @@
+#pragma once
+
+#include "broker/core/action_book.h"
+#include "broker/core/core.h"
+#include "broker/core/rule_book.h"
+#include "broker/executors/session_book.h"
+#include "broker/executors/terminal.h"
+#include "broker/home/home.h"
+#include "broker/identity/posture.h"
+#include "broker/identity/proof.h"
+#include "broker/identity/token.h"
+#include "broker/orchestration/events.h"
+#include "protocol/schemas/session.capnp.h"
+
+namespace factionos::broker {
+
+// What this kernel gave, as the launcher found it.
+struct Readiness {
+  std::uint32_t landlockAbi = 0;
+  bool seccomp = false;
+  bool userNamespaces = false;
+  bool mountNamespace = false;
+  bool pidNamespace = false;
+  bool cgroup = false;
+  bool pty = false;
+  std::vector<std::string> reasons;
+
+  static Readiness from(schema::KernelSupport::Reader support);
+  bool sandbox() const { return landlockAbi > 0 && seccomp; }
+  bool terminal() const { return sandbox() && pty; }
+};
+
+// Everything that serves a peer. Made by main; borrowed by the services on each line.
+struct Services {
+  Core& core;
+  const home::Home& home;
+  ActionBook& actions;
+  RuleBook& rules;
+  SessionBook& sessions;
+  TerminalExecutor& terminal;
+  Events& events;
+  identity::TokenIndex& tokens;
+  identity::UidTable& uids;
+  const Readiness& readiness;
+  std::optional<identity::PublicKey> operatorKey;  // none: nobody can approve
+  identity::ApprovalSeparation separation;
+  identity::PublicKey brokerIdentity;  // the audit's first public key
+  state::Time startedAt;
+  std::uint64_t loginEpoch = 1;  // raised when a token is revoked
+  bool auditHealthy = true;      // whether the last commit found the audit writable
+};
+
+}  // namespace factionos::broker

@@ -1,0 +1,408 @@
+#include "broker/executors/live_session.h"
+
+#include <utility>
+
+#include "broker/actions/view.h"
+#include "broker/core/log.h"
+#include "protocol/rpc/deadline.h"
+
+namespace factionos::broker {
+namespace {
+
+using actions::asText;
+using audit::Code;
+
+// The kernel keeps at most a few pages behind a master whose slave is closed, so draining is a matter of
+// milliseconds; a worker that takes longer does not answer.
+constexpr auto kDrainLimit = 3 * kj::SECONDS;
+// Typing waits for the program to read; past this the caller hears that it does not.
+constexpr auto kInputLimit = 5 * kj::SECONDS;
+constexpr auto kControlLimit = 5 * kj::SECONDS;
+// From the schema: at most so much a call.
+constexpr std::size_t kMaxChunk = 64 * 1024;
+
+SessionOutput::Instant now() {
+  return std::chrono::steady_clock::now();
+}
+
+std::optional<Refused> refusedBy(schema::Denial::Reader denial) {
+  const auto code = denial.getCode();
+  if (code == "ended") return Refused{.code = schema::ProblemCode::SESSION_ENDED};
+  if (code == "line_too_long")
+    return Refused{.code = schema::ProblemCode::INPUT_REFUSED,
+                   .detail = "In line mode a line has at most 4095 bytes; nothing was typed.",
+                   .field = "data"};
+  return Refused{.code = schema::ProblemCode::INPUT_REFUSED,
+                 .detail = "The program does not read; only a part was typed.",
+                 .field = "data"};
+}
+
+}  // namespace
+
+// What the pty worker may call: this session's output and nothing else. It outlives the session by what is in
+// flight.
+class LiveSession::Sink final : public schema::OutputSink::Server {
+ public:
+  explicit Sink(std::weak_ptr<LiveSession*> session) : session_(std::move(session)) {}
+
+  kj::Promise<void> write(WriteContext context) override {
+    if (const auto session = session_.lock()) (*session)->received(context.getParams().getBytes());
+    return kj::READY_NOW;
+  }
+  kj::Promise<void> end(EndContext context) override {
+    if (const auto session = session_.lock()) (*session)->drained(context.getParams().getTotalBytes());
+    return kj::READY_NOW;
+  }
+
+ private:
+  std::weak_ptr<LiveSession*> session_;
+};
+
+LiveSession::LiveSession(Core& core, SessionFacts facts, StartedSession supervisor, const MaskRules& rules,
+                         kj::Own<capnp::MallocMessageBuilder> request)
+    : core_(core),
+      facts_(std::move(facts)),
+      supervisor_(kj::mv(supervisor)),
+      request_(kj::mv(request)),
+      output_(rules, core.config.limits.outputCapBytes),
+      self_(std::make_shared<LiveSession*>(this)),
+      drainedPromise_(nullptr),
+      tasks_(*this) {
+  output_.setColumns(facts_.cols);
+  auto paf = kj::newPromiseAndFulfiller<void>();
+  drainedFulfiller_ = kj::mv(paf.fulfiller);
+  drainedPromise_ = paf.promise.fork();
+}
+
+LiveSession::~LiveSession() noexcept(false) = default;
+
+kj::Promise<bool> LiveSession::attach(StartedPty pty, schema::Descriptor::Client master) {
+  auto request = pty.pty.attachRequest();
+  request.setMaster(kj::mv(master));
+  request.setSink(kj::heap<Sink>(self_));
+  auto reply = request.send();
+  auto gone = pty.worker.line->onDisconnect();
+  pty_ = kj::mv(pty);
+  // A worker that dies before it has drained takes the session with it.
+  tasks_.add(gone.then([this](rpc::DisconnectCause) {
+    if (drainedDone_) return;
+    stopDraining();
+    tasks_.add(kill("worker_lost"));
+  }));
+  return rpc::withDeadline(core_.timer, kControlLimit,
+                           kj::Promise<capnp::Response<schema::Pty::AttachResults>>(kj::mv(reply)))
+      .then([this](capnp::Response<schema::Pty::AttachResults>&& response) {
+        if (!response.hasTerminal()) return false;
+        terminal_ = response.getTerminal();
+        state_ = schema::SessionState::RUNNING;
+        wake();
+        return true;
+      });
+}
+
+void LiveSession::setPosture(capnp::List<capnp::Text>::Reader labels) {
+  for (const auto label : labels) {
+    if (posture_.size() == 16) break;
+    if (audit::Label::parse(std::string_view(label.begin(), label.size())))
+      posture_.emplace_back(label.cStr());
+  }
+}
+
+void LiveSession::received(capnp::Data::Reader bytes) {
+  if (bytes.size() > kMaxChunk || drainedDone_) return misbehaved();
+  output_.feed({bytes.begin(), bytes.size()}, now());
+  planTick();
+  wake();
+}
+
+void LiveSession::drained(std::uint64_t totalBytes) {
+  if (drainedDone_ || totalBytes != output_.rawBytes()) return misbehaved();
+  stopDraining();
+}
+
+void LiveSession::stopDraining() {
+  if (drainedDone_) return;
+  drainedDone_ = true;
+  output_.finish();
+  drainedFulfiller_->fulfill();
+  wake();
+}
+
+void LiveSession::misbehaved() {
+  log(Level::kWarning, "worker_misbehaved", {{"worker", std::string_view("pty")}, {"session", facts_.id}});
+  if (endReason_ == nullptr) endReason_ = "worker_misbehaved";
+  stopDraining();
+  // Later: this runs inside of a call on the very line that is dropped.
+  tasks_.add(kj::evalLater([this]() {
+    terminal_ = rpc::kNone;
+    pty_ = rpc::kNone;
+    return kill("worker_misbehaved");
+  }));
+}
+
+void LiveSession::planTick() {
+  const auto deadline = output_.deadline();
+  if (!deadline || ticking_) return;
+  ticking_ = true;
+  const auto wait = std::max<std::int64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(*deadline - now()).count(), 0);
+  tasks_.add(core_.timer.afterDelay(wait * kj::MILLISECONDS).then([this]() {
+    ticking_ = false;
+    if (drainedDone_) return;
+    const auto before = output_.shownBytes();
+    output_.tick(now());
+    if (output_.shownBytes() != before) wake();
+    planTick();
+  }));
+}
+
+kj::Promise<Ending> LiveSession::watch() {
+  // Held in memory until recorded: the promise chain owns nothing of this session but `this`, which its book
+  // keeps.
+  auto exited = supervisor_.session.exitedRequest().send().then(
+      [this](capnp::Response<schema::Session::ExitedResults>&& response) {
+        const auto exit = response.getExit();
+        switch (exit.which()) {
+          case schema::Exit::CODE:
+            exit_ = {Exit::Kind::kCode, exit.getCode()};
+            break;
+          case schema::Exit::SIGNAL:
+            exit_ = {Exit::Kind::kSignal, exit.getSignal()};
+            break;
+          default:
+            exit_ = {Exit::Kind::kLost, 0};
+        }
+        if (endReason_ != nullptr) return;
+        switch (response.getReason()) {
+          case schema::EndReason::LIMIT_PROCESSES:
+            endReason_ = "limit_processes";
+            break;
+          case schema::EndReason::LIMIT_MEMORY:
+            endReason_ = "limit_memory";
+            break;
+          case schema::EndReason::LIMIT_CPU:
+            endReason_ = "limit_cpu";
+            break;
+          default:
+            break;
+        }
+      },
+      [this](kj::Exception&&) {
+        exit_ = {Exit::Kind::kLost, 0};
+        if (endReason_ == nullptr) endReason_ = "supervisor_lost";
+      });
+  tasks_.add(core_.timer.afterDelay(facts_.timeoutMs * kj::MILLISECONDS).then([this]() {
+    if (exit_.kind == Exit::Kind::kRunning) tasks_.add(kill("timed_out"));
+  }));
+  return exited
+      .then([this]() {
+        return rpc::withDeadline(core_.timer, kDrainLimit, drainedPromise_.addBranch())
+            .catch_([this](kj::Exception&&) {
+              if (endReason_ == nullptr) endReason_ = "worker_misbehaved";
+            });
+      })
+      .then([this]() {
+        stopDraining();
+        terminal_ = rpc::kNone;
+        pty_ = rpc::kNone;
+        return judge();
+      });
+}
+
+Ending LiveSession::judge() const {
+  Ending ending{.counts = counts()};
+  if (exit_.kind == Exit::Kind::kCode) ending.exitCode = exit_.number;
+  if (exit_.kind == Exit::Kind::kSignal) ending.exitCode = 256 + exit_.number;
+  if (endReason_ != nullptr) {
+    ending.failure = Code::of(endReason_);
+    ending.event =
+        std::string_view(endReason_) == "timed_out" ? actions::Event::kTimeOut : actions::Event::kFail;
+  } else if (exit_.kind == Exit::Kind::kCode && exit_.number == 0) {
+    ending.event = actions::Event::kSucceed;
+  } else {
+    ending.failure = Code::of(exit_.kind == Exit::Kind::kSignal ? "exit_signal" : "exit_status");
+  }
+  return ending;
+}
+
+state::ActionCounts LiveSession::counts() const {
+  return {.bytesIn = inputBytes_,
+          .bytesOut = output_.rawBytes(),
+          .droppedBytes = output_.droppedBytes(),
+          .denials = 0};
+}
+
+void LiveSession::close(const Ending& ending) {
+  state_ = schema::SessionState::ENDED;
+  endedAt_ = audit::systemNow();
+  failure_ = ending.failure;
+  switch (ending.event) {
+    case actions::Event::kSucceed:
+      outcome_ = schema::ActionState::SUCCEEDED;
+      break;
+    case actions::Event::kTimeOut:
+      outcome_ = schema::ActionState::TIMED_OUT;
+      break;
+    default:
+      outcome_ = schema::ActionState::FAILED;
+  }
+  wake();
+}
+
+kj::Promise<std::optional<Refused>> LiveSession::input(std::string data) {
+  FACTIONOS_IF_SOME(terminal, terminal_) {
+    auto request = terminal.inputRequest();
+    request.setData({reinterpret_cast<const kj::byte*>(data.data()), data.size()});
+    const auto size = data.size();
+    return rpc::withDeadline(core_.timer, kInputLimit,
+                             kj::Promise<capnp::Response<schema::Terminal::InputResults>>(request.send()))
+        .then(
+            [this,
+             size](capnp::Response<schema::Terminal::InputResults>&& response) -> std::optional<Refused> {
+              ++inputCount_;
+              if (response.hasDenial() && response.getDenial().hasCode())
+                return refusedBy(response.getDenial());
+              inputBytes_ += size;
+              ++revision_;
+              return std::nullopt;
+            },
+            [](kj::Exception&& exception) -> std::optional<Refused> {
+              if (rpc::isDeadlineExceeded(exception))
+                return Refused{.code = schema::ProblemCode::INPUT_REFUSED,
+                               .detail = "The program does not read.",
+                               .field = "data"};
+              return Refused{.code = schema::ProblemCode::SESSION_ENDED};
+            });
+  }
+  return std::optional<Refused>(Refused{.code = schema::ProblemCode::SESSION_ENDED});
+}
+
+kj::Promise<std::optional<Refused>> LiveSession::resize(std::uint16_t cols, std::uint16_t rows) {
+  FACTIONOS_IF_SOME(terminal, terminal_) {
+    auto request = terminal.resizeRequest();
+    request.setCols(cols);
+    request.setRows(rows);
+    return rpc::withDeadline(core_.timer, kControlLimit,
+                             kj::Promise<capnp::Response<schema::Terminal::ResizeResults>>(request.send()))
+        .then(
+            [this, cols,
+             rows](capnp::Response<schema::Terminal::ResizeResults>&& response) -> std::optional<Refused> {
+              if (response.hasDenial() && response.getDenial().hasCode())
+                return Refused{.code = schema::ProblemCode::SESSION_ENDED};
+              facts_.cols = cols;
+              facts_.rows = rows;
+              output_.setColumns(cols);
+              ++revision_;
+              return std::nullopt;
+            },
+            [](kj::Exception&&) -> std::optional<Refused> {
+              return Refused{.code = schema::ProblemCode::SESSION_ENDED};
+            });
+  }
+  return std::optional<Refused>(Refused{.code = schema::ProblemCode::SESSION_ENDED});
+}
+
+kj::Promise<std::optional<Refused>> LiveSession::signal(std::uint8_t number) {
+  if (state_ != schema::SessionState::RUNNING || exit_.kind != Exit::Kind::kRunning)
+    return std::optional<Refused>(Refused{.code = schema::ProblemCode::SESSION_ENDED});
+  auto request = supervisor_.session.signalRequest();
+  request.setNumber(number);
+  return rpc::withDeadline(core_.timer, kControlLimit,
+                           kj::Promise<capnp::Response<schema::Session::SignalResults>>(request.send()))
+      .then(
+          [this](capnp::Response<schema::Session::SignalResults>&& response) -> std::optional<Refused> {
+            ++revision_;
+            if (response.hasDenial() && response.getDenial().hasCode())
+              return Refused{.code = schema::ProblemCode::SESSION_ENDED};
+            return std::nullopt;
+          },
+          [](kj::Exception&&) -> std::optional<Refused> {
+            return Refused{.code = schema::ProblemCode::SESSION_ENDED};
+          });
+}
+
+kj::Promise<void> LiveSession::kill(const char* reason) {
+  if (exit_.kind != Exit::Kind::kRunning) return kj::READY_NOW;
+  if (endReason_ == nullptr) endReason_ = reason;
+  ++revision_;
+  return supervisor_.session.killRequest().send().then([](capnp::Response<schema::Session::KillResults>&&) {},
+                                                       [](kj::Exception&&) {});
+}
+
+void LiveSession::fillSummary(schema::TerminalSession::Builder session) const {
+  session.setId(asText(facts_.id));
+  session.setActionId(asText(facts_.actionId));
+  session.setRevision(revision_);
+  session.setState(state_);
+  session.setOutcome(outcome_);
+  if (failure_) session.setFailureCode(asText(failure_->text()));
+  session.setWorkspace(asText(facts_.workspace));
+  session.setProgram(asText(facts_.program));
+  session.setNetworkProfile(facts_.network);
+  session.setOwner(asText(facts_.owner));
+  session.setCols(facts_.cols);
+  session.setRows(facts_.rows);
+  session.setCreatedAt(actions::millis(facts_.created));
+  if (endedAt_) session.setEndedAt(actions::millis(*endedAt_));
+  session.setTimeoutMs(facts_.timeoutMs);
+  auto exit = session.initExit();
+  switch (exit_.kind) {
+    case Exit::Kind::kRunning:
+      exit.setRunning();
+      break;
+    case Exit::Kind::kCode:
+      exit.setCode(exit_.number);
+      break;
+    case Exit::Kind::kSignal:
+      exit.setSignal(exit_.number);
+      break;
+    case Exit::Kind::kLost:
+      exit.setLost();
+      break;
+  }
+  session.setTotalBytes(output_.shownBytes());
+  session.setDroppedBytes(output_.droppedBytes());
+  session.setLines(output_.lines());
+  session.setInputCount(inputCount_);
+  session.setInputBytes(inputBytes_);
+  auto labels = session.initPosture(static_cast<unsigned>(posture_.size()));
+  for (unsigned i = 0; i < posture_.size(); ++i) labels.set(i, asText(posture_[i]));
+}
+
+void LiveSession::fillOutput(std::int64_t after, schema::TerminalSession::Builder session) const {
+  output_.fill(after, session.initOutput());
+}
+
+kj::Promise<void> LiveSession::whenChanged() {
+  std::erase_if(watchers_, [](auto& each) { return !each->isWaiting(); });
+  auto paf = kj::newPromiseAndFulfiller<void>();
+  watchers_.push_back(kj::mv(paf.fulfiller));
+  return kj::mv(paf.promise);
+}
+
+void LiveSession::wake() {
+  ++revision_;
+  for (auto& each : watchers_) each->fulfill();
+  watchers_.clear();
+  core_.changes.touch();
+}
+
+std::shared_ptr<LiveSession::KeyEntry> LiveSession::keyed(const std::string& key,
+                                                          const audit::Digest& digest) {
+  const auto found = keys_.find(key);
+  if (found != keys_.end()) return found->second;
+  auto entry = std::make_shared<KeyEntry>(KeyEntry{.digest = digest, .refused = std::nullopt});
+  keys_.emplace(key, entry);
+  keyOrder_.push_back(key);
+  if (keyOrder_.size() > kMaxKeys) {
+    keys_.erase(keyOrder_.front());
+    keyOrder_.pop_front();
+  }
+  return entry;
+}
+
+void LiveSession::taskFailed(kj::Exception&&) {
+  log(Level::kError, "session_task_failed", {{"session", facts_.id}});
+}
+
+}  // namespace factionos::broker

@@ -1,0 +1,601 @@
+#include "broker/executors/run_flow.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "broker/actions/view.h"
+#include "broker/core/log.h"
+#include "broker/state/session_table.h"
+#include "protocol/json/canonical.h"
+#include "protocol/json/writer.h"
+#include "protocol/rpc/deadline.h"
+
+namespace factionos::broker {
+namespace {
+
+using audit::Code;
+using audit::Label;
+using schema::ProblemCode;
+
+// Hashing a few hundred megabytes of program and scripts is the slowest thing that happens in here.
+constexpr auto kPrepareLimit = 30 * kj::SECONDS;
+constexpr auto kStartLimit = 15 * kj::SECONDS;
+constexpr std::size_t kMaxCommandBytes = 128 * 1024;  // below the kernel's own limit for one argument
+
+std::string_view view(capnp::Text::Reader text) {
+  return {text.begin(), text.size()};
+}
+
+struct DenialRow {
+  std::string_view code;
+  ProblemCode problem;
+  const char* detail;
+};
+
+// What a supervisor or the launcher may deny, and what the caller hears of it. An unknown code is a bad
+// request to the caller and a line in the log to us.
+constexpr std::array kDenials{
+    DenialRow{"program_not_found", ProblemCode::INVALID_REQUEST,
+              "There is no such program in the system, profile or workspace directories."},
+    DenialRow{"program_refused", ProblemCode::SCOPE_VIOLATION,
+              "The program lies outside of the system, profile and workspace directories."},
+    DenialRow{"program_not_executable", ProblemCode::INVALID_REQUEST,
+              "The file is not an executable program."},
+    DenialRow{"scope_violation", ProblemCode::SCOPE_VIOLATION, "The program lies outside of the workspace."},
+    DenialRow{"workspace_refused", ProblemCode::SCOPE_VIOLATION,
+              "The directory may not be a workspace (any more)."},
+    DenialRow{"network_unavailable", ProblemCode::SANDBOX_UNAVAILABLE,
+              "This network profile needs a network namespace, which this kernel refuses."},
+    DenialRow{"sandbox_unavailable", ProblemCode::SANDBOX_UNAVAILABLE, ""},
+    DenialRow{"pty_unavailable", ProblemCode::PTY_UNAVAILABLE, ""},
+    DenialRow{"resource_busy", ProblemCode::RESOURCE_BUSY, "The program is being written at this moment."},
+};
+
+Refused refusedFor(std::string_view code, std::string_view rule) {
+  const auto* row = std::ranges::find_if(kDenials, [&](const DenialRow& each) { return each.code == code; });
+  log(Level::kInfo, "session_denied", {{"code", code}, {"rule", rule}});
+  if (row == kDenials.end())
+    return {
+        .code = ProblemCode::INVALID_REQUEST, .detail = "The command can't be run here.", .field = "command"};
+  const bool aboutCommand =
+      row->problem == ProblemCode::INVALID_REQUEST || row->problem == ProblemCode::SCOPE_VIOLATION;
+  return {.code = row->problem, .detail = row->detail, .field = aboutCommand ? "command" : ""};
+}
+
+Refused refusedFor(const LaunchDenied& denied) {
+  return refusedFor(denied.code, denied.rule);
+}
+
+Code failureCode(const Refused& refused) {
+  const auto kind = json::problemKind(refused.code);
+  return Code::parse(kind.code).value_or(Code::of("failed"));
+}
+
+std::string shellQuoted(std::string_view argument) {
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
+  if (!argument.empty() && argument.find_first_not_of(kPlain) == std::string_view::npos)
+    return std::string(argument);
+  std::string quoted = "'";
+  for (const char each : argument) {
+    if (each == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += each;
+    }
+  }
+  return quoted + "'";
+}
+
+Refused lost() {
+  return {.code = ProblemCode::SANDBOX_UNAVAILABLE,
+          .detail = "The launcher or the supervisor did not answer."};
+}
+
+}  // namespace
+
+kj::Own<capnp::MallocMessageBuilder> RunFlow::copyOf(schema::TerminalRun::Reader request) {
+  auto message = kj::heap<capnp::MallocMessageBuilder>();
+  message->setRoot(request);
+  // The approval is no part of what runs.
+  message->getRoot<schema::TerminalRun>().disownApproval();
+  return message;
+}
+
+RunFlow::RunFlow(TerminalExecutor& executor, Caller caller, const char* operation,
+                 kj::Own<capnp::MallocMessageBuilder> request)
+    : executor_(executor),
+      core_(executor.core_),
+      caller_(std::move(caller)),
+      operation_(operation),
+      request_(kj::mv(request)) {}
+
+RunFlow::~RunFlow() noexcept(false) {
+  if (counted_) --executor_.starting_;
+}
+
+void RunFlow::approvedBy(schema::Approval::Reader approval) {
+  approval_ =
+      Approved{.actionId = approval.getActionId().cStr(), .expectedRevision = approval.getExpectedRevision()};
+}
+
+std::optional<Refused> RunFlow::validate() {
+  const auto asked = request();
+  const bool hasArgv = asked.hasCommand() && asked.getCommand().size() > 0;
+  if (hasArgv == asked.hasShell())
+    return Refused{.code = ProblemCode::INVALID_REQUEST,
+                   .detail = "Exactly one of command and shell is wanted.",
+                   .field = "command"};
+  if (hasArgv && asked.getCommand()[0].size() == 0)
+    return Refused{
+        .code = ProblemCode::INVALID_REQUEST, .detail = "The program's name is empty.", .field = "command[]"};
+  std::size_t bytes = asked.getShell().size();
+  for (const auto argument : asked.getCommand()) bytes += argument.size() + 1;
+  if (bytes > kMaxCommandBytes)
+    return Refused{
+        .code = ProblemCode::TOO_LARGE, .detail = "The command has more than 128 KiB.", .field = "command"};
+  workspace_ = core_.config.findWorkspace(view(asked.getWorkspace()));
+  if (workspace_ == nullptr)
+    return Refused{.code = ProblemCode::NOT_FOUND,
+                   .detail = "No workspace of this name is known.",
+                   .field = "workspace"};
+  if (asked.hasProfile() && view(asked.getProfile()) != "default")
+    return Refused{.code = ProblemCode::NOT_FOUND,
+                   .detail = "No session profile of this name is known.",
+                   .field = "profile"};
+  const auto limit =
+      std::chrono::duration_cast<std::chrono::milliseconds>(core_.config.limits.maxCommandTimeout).count();
+  if (asked.getTimeoutMs() > limit)
+    return Refused{.code = ProblemCode::INVALID_REQUEST,
+                   .detail = "Above the longest timeout that config.toml allows.",
+                   .field = "timeoutMs"};
+  return std::nullopt;
+}
+
+void RunFlow::digestRequest() {
+  const auto bytes = json::canonicalBytes(request_->getRoot<schema::TerminalRun>().asReader());
+  std::string content = std::string("terminal.") + operation_ + '\0' + replaces_ + '\0';
+  content.append(bytes.asChars().begin(), bytes.size());
+  requestDigest_ = core_.keys.digest(state::Purpose::kRequest, audit::asBytes(content));
+}
+
+kj::Promise<std::optional<Refused>> RunFlow::prepare() {
+  if (executor_.closing_)
+    return std::optional<Refused>(Refused{.code = ProblemCode::SHUTTING_DOWN, .retryAfterMs = 1000});
+  if (!counted_) {
+    const auto replaced = replaces_.empty() ? 0U : 1U;
+    if (executor_.sessions_.live() + executor_.starting_ >= core_.config.limits.maxSessions + replaced)
+      return std::optional<Refused>(Refused{.code = ProblemCode::TOO_MANY_SESSIONS, .retryAfterMs = 1000});
+    counted_ = true;
+    ++executor_.starting_;
+  }
+  return executor_.workers_.startSession(workspace_->path)
+      .then([this](kj::OneOf<StartedSession, LaunchDenied>&& started) -> kj::Promise<std::optional<Refused>> {
+        if (started.is<LaunchDenied>())
+          return std::optional<Refused>(refusedFor(started.get<LaunchDenied>()));
+        auto supervisor = kj::mv(started.get<StartedSession>());
+        auto call = supervisor.session.prepareRequest();
+        auto spec = call.initCommand();
+        const auto asked = request();
+        if (asked.hasShell()) {
+          spec.setShell(asked.getShell());
+        } else {
+          spec.setArgv(asked.getCommand());
+        }
+        spec.setNetwork(asked.getNetwork());
+        const auto& extras = core_.config.profile;
+        auto paths =
+            spec.initReadPaths(static_cast<unsigned>(extras.programDirs.size() + extras.readableDirs.size()));
+        unsigned index = 0;
+        for (const auto& path : extras.programDirs) paths.set(index++, actions::asText(path));
+        for (const auto& path : extras.readableDirs) paths.set(index++, actions::asText(path));
+        spec.setScratch(actions::asText(core_.scratch));
+        spec.setApiPort(core_.apiPort);
+        return rpc::withDeadline(core_.timer, kPrepareLimit,
+                                 kj::Promise<capnp::Response<schema::Session::PrepareResults>>(call.send()))
+            .then([this, supervisor = kj::mv(supervisor)](
+                      capnp::Response<schema::Session::PrepareResults>&& response) mutable
+                  -> std::optional<Refused> {
+              if (!response.hasPrepared())
+                return refusedFor(view(response.getDenial().getCode()), view(response.getDenial().getRule()));
+              return take(kj::mv(supervisor), response.getPrepared());
+            });
+      })
+      .catch_([](kj::Exception&&) -> std::optional<Refused> { return lost(); });
+}
+
+std::optional<Refused> RunFlow::take(StartedSession supervisor, schema::Prepared::Reader prepared) {
+  auto program = request().hasShell() ? policy::Program::shellLine()
+                 : view(prepared.getProgram()) == "workspace"
+                     ? policy::Program::workspace()
+                     : policy::Program::system(prepared.getProgram().cStr());
+  prepared_.emplace(
+      Prepared{.supervisor = kj::mv(supervisor),
+               .program = std::move(program),
+               .label = Label::parse(view(prepared.getProgramLabel())).value_or(Label::of("program")),
+               .programDigest = std::nullopt,
+               .operandDigests = {}});
+  std::string rest;
+  for (const auto digest : prepared.getDigests()) {
+    audit::Digest value;
+    if (digest.getSha().size() != value.bytes.size()) return lost();
+    std::copy_n(digest.getSha().begin(), value.bytes.size(), value.bytes.begin());
+    if (view(digest.getLabel()) == "program") {
+      prepared_->programDigest = value;
+    } else if (prepared_->operandDigests.size() + 1 < state::ActionTable::kMaxOperands) {
+      prepared_->operandDigests.push_back(value);
+    } else {
+      // More operands than a row has room for: the last place holds a digest over all the others.
+      rest.append(value.bytes.begin(), value.bytes.end());
+    }
+  }
+  if (!rest.empty()) prepared_->operandDigests.push_back(audit::hash(audit::asBytes(rest)));
+  return prepared_->programDigest ? std::nullopt : std::optional(lost());
+}
+
+policy::Decision RunFlow::decide() const {
+  return executor_.rules_.evaluate({.family = policy::Family::kTerminal,
+                                    .operation = operation_,
+                                    .workspace = workspace_->name,
+                                    .principal = caller_.id(),
+                                    .program = prepared_->program,
+                                    .network = std::string(actions::nameOf(request().getNetwork())),
+                                    .profile = "default"});
+}
+
+state::ActionRow RunFlow::row(const policy::Decision& decision) const {
+  const auto now = audit::systemNow();
+  const auto* operation = policy::findOperation(policy::Family::kTerminal, operation_);
+  const bool full = request().getNetwork() == schema::NetworkProfile::FULL;
+  const auto risk = full || operation == nullptr ? policy::Risk::kHigh : operation->risk;
+  return {.id = core_.ids.next(state::IdKind::kAction),
+          .state = decision.verdict == policy::Verdict::kAllow ? state::ActionState::kApproved
+                                                               : state::ActionState::kProposed,
+          .family = Code::of("terminal"),
+          .operation = Code::of(operation_),
+          .workspace = Label::of(workspace_->name),
+          .target = prepared_->label,
+          .principal = Label::of(caller_.id()),
+          .decision = Code::of(policy::label(decision.verdict)),
+          .reason = Code::parse(policy::label(decision.cause)),
+          .requestDigest = requestDigest_,
+          .policyRevision = executor_.rules_.revision(),
+          .programDigest = prepared_->programDigest,
+          .operandDigests = prepared_->operandDigests,
+          .network = Code::of(actions::nameOf(request().getNetwork())),
+          .risk = Code::of(policy::label(risk)),
+          .created = now,
+          .updated = now,
+          .expires = now + core_.config.limits.approvalExpiry};
+}
+
+std::string RunFlow::revealText() const {
+  const auto asked = request();
+  if (asked.hasShell()) return "sh -c " + shellQuoted(view(asked.getShell()));
+  std::string text;
+  for (const auto argument : asked.getCommand()) {
+    if (!text.empty()) text += ' ';
+    text += shellQuoted(view(argument));
+  }
+  return text;
+}
+
+kj::Promise<Outcome<Preview>> RunFlow::preview() {
+  if (auto refused = validate()) return Outcome<Preview>(std::move(*refused));
+  digestRequest();
+  return prepare().then([this](std::optional<Refused>&& refused) -> Outcome<Preview> {
+    if (refused) return std::move(*refused);
+    // What is previewed is a run; only the audit and the key know the difference.
+    operation_ = "run";
+    auto decision = decide();
+    auto previewed = row(decision);
+    return Preview{.row = std::move(previewed), .decision = std::move(decision)};
+  });
+}
+
+kj::Promise<RunReply> RunFlow::answer(std::string key) {
+  key_ = std::move(key);
+  if (auto refused = validate()) return RunReply(std::move(*refused));
+  if (idempotency::checkKey(key_)) return RunReply(Refused{.code = ProblemCode::IDEMPOTENCY_KEY_REQUIRED});
+  digestRequest();
+  claim_ = executor_.keys_.claim(caller_.id(), key_);
+  if (!claim_)
+    return RunReply(Refused{.code = ProblemCode::IN_FLIGHT, .retryAfterMs = idempotency::kRetryAfterMs});
+  const auto digest = core_.keys.digest(state::Purpose::kIdempotencyKey, audit::asBytes(key_));
+  // Only a hint that spares a supervisor: what counts is decided inside of the mutation.
+  if (state::IdempotencyTable(core_.reader).find(Label::of(caller_.id()), digest)) return known();
+  if (approval_)
+    return RunReply(Refused{.code = ProblemCode::APPROVAL_DRIFT,
+                            .detail = "The approval belongs to a request with another Idempotency-Key.",
+                            .field = "approval.actionId"});
+  return propose();
+}
+
+kj::Promise<RunReply> RunFlow::known() {
+  return commit<idempotency::Decision>(core_,
+                                       [this](state::Transaction& transaction) {
+                                         auto decision =
+                                             core_.idempotency.begin(transaction, Label::of(caller_.id()),
+                                                                     key_, requestDigest_, core_.lived.now());
+                                         if (std::holds_alternative<idempotency::Fresh>(decision.outcome))
+                                           core_.idempotency.release(transaction, decision.handle);
+                                         return decision;
+                                       })
+      .then([this](Outcome<idempotency::Decision>&& outcome) -> kj::Promise<RunReply> {
+        if (auto* refused = std::get_if<Refused>(&outcome)) return RunReply(std::move(*refused));
+        return judge(std::get<idempotency::Decision>(std::move(outcome)));
+      });
+}
+
+kj::Promise<RunReply> RunFlow::judge(idempotency::Decision decision) {
+  if (auto* replay = std::get_if<idempotency::Replay>(&decision.outcome))
+    return RunReply(
+        StoredReply{.status = replay->status, .bytes = std::move(replay->reply), .replay = Replay::kAgain});
+  if (const auto* busy = std::get_if<idempotency::InFlight>(&decision.outcome))
+    return RunReply(Refused{.code = ProblemCode::IN_FLIGHT, .retryAfterMs = busy->retryAfterMs});
+  if (std::holds_alternative<idempotency::Mismatch>(decision.outcome))
+    return RunReply(Refused{.code = ProblemCode::IDEMPOTENCY_MISMATCH});
+  if (const auto* interrupted = std::get_if<idempotency::Interrupted>(&decision.outcome)) {
+    const auto row = executor_.actions_.find(interrupted->actionId);
+    return RunReply(Refused{.code = ProblemCode::TIMED_OUT,
+                            .detail = "The broker ended while this ran; it is not run again.",
+                            .state = row ? actions::toSchema(row->state) : schema::ActionState::UNKNOWN});
+  }
+  if (std::holds_alternative<idempotency::Fresh>(decision.outcome)) return propose();
+  const auto& waiting = std::get<idempotency::Waiting>(decision.outcome);
+  auto row = executor_.actions_.find(waiting.actionId);
+  if (!row) return RunReply(Refused{.code = ProblemCode::NOT_FOUND});
+  if (row->state != state::ActionState::kProposed && row->state != state::ActionState::kApproved)
+    return RunReply(actions::conflictOf(*row));
+  if (row->expires && *row->expires <= audit::systemNow())
+    return RunReply(Refused{.code = ProblemCode::APPROVAL_EXPIRED, .currentRevision = row->revision});
+  if (!approval_) return RunReply(ActionWaits{std::move(*row)});
+  if (approval_->actionId != row->id)
+    return RunReply(Refused{.code = ProblemCode::APPROVAL_DRIFT,
+                            .detail = "The approval belongs to another request.",
+                            .field = "approval.actionId"});
+  if (approval_->expectedRevision != row->revision)
+    return RunReply(Refused{.code = ProblemCode::STALE_REVISION,
+                            .field = "approval.expectedRevision",
+                            .currentRevision = row->revision});
+  if (row->state == state::ActionState::kProposed) return RunReply(ActionWaits{std::move(*row)});
+  return execute(std::move(*row), decision.handle);
+}
+
+kj::Promise<RunReply> RunFlow::propose() {
+  return prepare().then([this](std::optional<Refused>&& refused) -> kj::Promise<RunReply> {
+    if (refused) return RunReply(std::move(*refused));
+    const auto decision = decide();
+    if (decision.verdict == policy::Verdict::kDeny) return denied(decision);
+    auto proposed = row(decision);
+    const bool allowed = decision.verdict == policy::Verdict::kAllow;
+    if (allowed) sessionId_ = core_.ids.next(state::IdKind::kSession);
+    struct Made {
+      idempotency::Decision decision;
+      state::ActionRow row;
+    };
+    return commit<Made>(core_,
+                        [this, proposed, allowed](state::Transaction& transaction) mutable {
+                          const auto now = core_.lived.now();
+                          Made made{core_.idempotency.begin(transaction, Label::of(caller_.id()), key_,
+                                                            requestDigest_, now),
+                                    proposed};
+                          if (!std::holds_alternative<idempotency::Fresh>(made.decision.outcome)) return made;
+                          actions::open(transaction, made.row, actions::KeyNote::kFresh);
+                          core_.idempotency.attachAction(transaction, made.decision.handle, made.row.id);
+                          if (!allowed) {
+                            core_.idempotency.wait(transaction, made.decision.handle, now);
+                            return made;
+                          }
+                          made.row = actions::apply(transaction, made.row.id,
+                                                    {.event = actions::Event::kBegin,
+                                                     .sessionId = sessionId_,
+                                                     .note = actions::KeyNote::kInFlight});
+                          return made;
+                        })
+        .then([this, allowed](Outcome<Made>&& outcome) -> kj::Promise<RunReply> {
+          if (auto* refusal = std::get_if<Refused>(&outcome)) return RunReply(std::move(*refusal));
+          auto made = std::get<Made>(std::move(outcome));
+          if (!std::holds_alternative<idempotency::Fresh>(made.decision.outcome))
+            return judge(std::move(made.decision));
+          if (!allowed) executor_.actions_.remember(made.row.id, revealText());
+          executor_.actions_.changed(made.row);
+          if (!allowed) return RunReply(ActionWaits{std::move(made.row)});
+          action_ = std::move(made.row);
+          handle_ = std::move(made.decision.handle);
+          return start();
+        });
+  });
+}
+
+kj::Promise<RunReply> RunFlow::denied(const policy::Decision& decision) {
+  // Nothing is stored but the record: the same key may come again when policy says something else.
+  audit::Record record{.family = Code::of("terminal"),
+                       .operation = Code::of(operation_),
+                       .requester = Label::of(caller_.id()),
+                       .decision = Code::of("deny"),
+                       .idempotency = Code::of("none"),
+                       .result = Code::of("denied"),
+                       .target = Label::parse(workspace_->name + "/" + prepared_->label.text()),
+                       .failure = Code::parse(policy::label(decision.cause)),
+                       .requestDigest = requestDigest_};
+  return commit<bool>(core_,
+                      [record](state::Transaction& transaction) {
+                        actions::note(transaction, record);
+                        return true;
+                      })
+      .then([decision](Outcome<bool>&& outcome) -> RunReply {
+        if (auto* refused = std::get_if<Refused>(&outcome)) return std::move(*refused);
+        std::string detail =
+            decision.cause == policy::Cause::kNoApprover
+                ? "Policy asks, and nobody can approve: there is no operator key."
+            : decision.ruleLine != 0
+                ? "Denied by the rule in line " + std::to_string(decision.ruleLine) + " of policy.toml."
+                : "No rule of policy.toml allows it.";
+        return Refused{.code = ProblemCode::POLICY_BLOCKED, .detail = std::move(detail)};
+      });
+}
+
+std::optional<Refused> RunFlow::drift(const state::ActionRow& approved) const {
+  const auto revision = executor_.rules_.revision();
+  if (approved.policyRevision != revision)
+    return Refused{.code = ProblemCode::APPROVAL_DRIFT,
+                   .detail = "Asked under policy revision " + std::to_string(approved.policyRevision) +
+                             "; in force is " + std::to_string(revision) + ".",
+                   .currentRevision = approved.revision};
+  if (approved.programDigest != prepared_->programDigest ||
+      approved.operandDigests != prepared_->operandDigests || approved.target != prepared_->label)
+    return Refused{.code = ProblemCode::APPROVAL_DRIFT,
+                   .detail = "The program or a script of it is not what was approved.",
+                   .currentRevision = approved.revision};
+  if (decide().verdict == policy::Verdict::kDeny) return Refused{.code = ProblemCode::POLICY_BLOCKED};
+  return std::nullopt;
+}
+
+kj::Promise<RunReply> RunFlow::execute(state::ActionRow approved, idempotency::KeyHandle handle) {
+  return prepare().then([this, approved = std::move(approved), handle = std::move(handle)](
+                            std::optional<Refused>&& refused) mutable -> kj::Promise<RunReply> {
+    if (refused) return RunReply(std::move(*refused));
+    if (auto drifted = drift(approved)) return RunReply(std::move(*drifted));
+    return begin(std::move(approved), std::move(handle));
+  });
+}
+
+kj::Promise<RunReply> RunFlow::begin(state::ActionRow approved, idempotency::KeyHandle handle) {
+  sessionId_ = core_.ids.next(state::IdKind::kSession);
+  handle_ = handle;
+  return commit<state::ActionRow>(core_,
+                                  [this, approved, handle](state::Transaction& transaction) {
+                                    if (approved.expires && *approved.expires <= transaction.now())
+                                      throw actions::Refusal({.code = ProblemCode::APPROVAL_EXPIRED,
+                                                              .currentRevision = approved.revision});
+                                    if (!core_.idempotency.claim(transaction, handle))
+                                      throw actions::Refusal({.code = ProblemCode::IN_FLIGHT,
+                                                              .retryAfterMs = idempotency::kRetryAfterMs});
+                                    return actions::apply(transaction, approved.id,
+                                                          {.event = actions::Event::kBegin,
+                                                           .expectedRevision = approved.revision,
+                                                           .sessionId = sessionId_,
+                                                           .note = actions::KeyNote::kInFlight});
+                                  })
+      .then([this](Outcome<state::ActionRow>&& outcome) -> kj::Promise<RunReply> {
+        if (auto* refused = std::get_if<Refused>(&outcome)) return RunReply(std::move(*refused));
+        action_ = std::get<state::ActionRow>(std::move(outcome));
+        executor_.actions_.changed(*action_);
+        return start();
+      });
+}
+
+kj::Promise<void> RunFlow::endReplaced() {
+  auto* session = replaces_.empty() ? nullptr : executor_.sessions_.find(replaces_);
+  if (session == nullptr || session->ended()) return kj::READY_NOW;
+  return session->kill("restarted");
+}
+
+kj::Promise<RunReply> RunFlow::start() {
+  return endReplaced().then([this]() -> kj::Promise<RunReply> {
+    auto call = prepared_->supervisor.session.startRequest();
+    auto window = call.initWindow();
+    window.setCols(request().getCols());
+    window.setRows(request().getRows());
+    call.initLimits();
+    return rpc::withDeadline(core_.timer, kStartLimit,
+                             kj::Promise<capnp::Response<schema::Session::StartResults>>(call.send()))
+        .then(
+            [this](capnp::Response<schema::Session::StartResults>&& response) -> kj::Promise<RunReply> {
+              if (!response.hasMaster()) {
+                const auto denial = response.getDenial();
+                return fail(refusedFor(view(denial.getCode()), view(denial.getRule())), nullptr);
+              }
+              return attach(kj::mv(response));
+            },
+            [this](kj::Exception&&) { return fail(lost(), "supervisor_lost"); });
+  });
+}
+
+kj::Promise<RunReply> RunFlow::attach(capnp::Response<schema::Session::StartResults>&& response) {
+  SessionFacts facts{.id = sessionId_,
+                     .actionId = action_->id,
+                     .workspace = workspace_->name,
+                     .program = prepared_->label.text(),
+                     .network = request().getNetwork() == schema::NetworkProfile::UNSPECIFIED
+                                    ? schema::NetworkProfile::NONE
+                                    : request().getNetwork(),
+                     .owner = caller_.id(),
+                     .cols = request().getCols(),
+                     .rows = request().getRows(),
+                     .timeoutMs = request().getTimeoutMs(),
+                     .created = audit::systemNow()};
+  session_ = kj::refcounted<LiveSession>(core_, std::move(facts), kj::mv(prepared_->supervisor),
+                                         executor_.masks_, copyOf(request()));
+  session_->setPosture(response.getPosture());
+  auto master = response.getMaster();
+  return executor_.workers_.takePty()
+      .then([this, master = kj::mv(master)](
+                kj::OneOf<StartedPty, LaunchDenied>&& started) mutable -> kj::Promise<bool> {
+        if (!started.is<StartedPty>()) return false;
+        return session_->attach(kj::mv(started.get<StartedPty>()), kj::mv(master));
+      })
+      .catch_([](kj::Exception&&) { return false; })
+      .then([this](bool attached) -> kj::Promise<RunReply> {
+        if (attached) return finish();
+        return session_->kill("worker_lost").then([this]() {
+          return fail({.code = ProblemCode::PTY_UNAVAILABLE, .detail = "No pty worker could be started."},
+                      "worker_lost");
+        });
+      });
+}
+
+kj::Promise<RunReply> RunFlow::finish() {
+  const std::uint32_t status = 201;
+  auto bytes =
+      encodeReply<schema::Api::TerminalRunResults>([this](schema::Api::TerminalRunResults::Builder results) {
+        session_->fillSummary(results.initSession());
+        actions::fillAction(*action_, {}, results.initAction());
+      });
+  // The command runs: from here on the session's own life decides, whether or not the reply can be stored.
+  const auto created = session_->facts().created;
+  executor_.started(kj::mv(session_));
+  return commit<bool>(core_,
+                      [this, bytes, created](state::Transaction& transaction) {
+                        state::SessionTable(transaction.database())
+                            .insert({.id = sessionId_,
+                                     .actionId = action_->id,
+                                     .state = Code::of("running"),
+                                     .started = created});
+                        core_.idempotency.finish(transaction, *handle_, status, bytes, core_.lived.now());
+                        return true;
+                      })
+      .then([bytes](Outcome<bool>&& outcome) mutable -> RunReply {
+        if (auto* refused = std::get_if<Refused>(&outcome)) {
+          refused->detail = "The command runs, but the reply could not be stored; read the action.";
+          return std::move(*refused);
+        }
+        return StoredReply{.status = status, .bytes = std::move(bytes), .replay = Replay::kFirst};
+      });
+}
+
+kj::Promise<RunReply> RunFlow::fail(Refused refused, const char* failure) {
+  const auto kind = json::problemKind(refused.code);
+  auto bytes =
+      encodeReply<schema::Api::TerminalRunResults>([&](schema::Api::TerminalRunResults::Builder results) {
+        actions::fill(refused, results.initProblem());
+      });
+  const auto code = failure != nullptr ? Code::of(failure) : failureCode(refused);
+  return commit<state::ActionRow>(
+             core_,
+             [this, bytes, code, status = kind.status](state::Transaction& transaction) {
+               core_.idempotency.finish(transaction, *handle_, status, bytes, core_.lived.now());
+               return actions::apply(
+                   transaction, action_->id,
+                   {.event = actions::Event::kFail, .failure = code, .note = actions::KeyNote::kDone});
+             })
+      .then([this, bytes, status = kind.status](Outcome<state::ActionRow>&& outcome) mutable -> RunReply {
+        if (auto* unrecorded = std::get_if<Refused>(&outcome)) return std::move(*unrecorded);
+        executor_.actions_.changed(std::get<state::ActionRow>(outcome));
+        return StoredReply{.status = status, .bytes = std::move(bytes), .replay = Replay::kFirst};
+      });
+}
+
+}  // namespace factionos::broker

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <capnp/message.h>
+#include <kj/async.h>
+#include <kj/refcount.h>
+
+#include "broker/executors/terminal.h"
+
+namespace factionos::broker {
+
+// One request to run a command, from its first byte to its reply. Lives as long as the promise that it gave.
+class RunFlow final : public kj::Refcounted {
+ public:
+  static kj::Own<capnp::MallocMessageBuilder> copyOf(schema::TerminalRun::Reader request);
+
+  // `operation`: of the family terminal, static storage.
+  RunFlow(TerminalExecutor& executor, Caller caller, const char* operation,
+          kj::Own<capnp::MallocMessageBuilder> request);
+  ~RunFlow() noexcept(false);
+
+  void approvedBy(schema::Approval::Reader approval);
+  // The new session takes the place of this one, which ends first.
+  void replaces(std::string sessionId) { replaces_ = std::move(sessionId); }
+
+  kj::Promise<Outcome<Preview>> preview();
+  kj::Promise<RunReply> answer(std::string key);
+
+ private:
+  struct Approved {
+    std::string actionId;
+    std::uint64_t expectedRevision = 0;
+  };
+  // What a session found out about the command without running it.
+  struct Prepared {
+    StartedSession supervisor;
+    policy::Program program;
+    audit::Label label;
+    std::optional<audit::Digest> programDigest;
+    std::vector<audit::Digest> operandDigests;
+  };
+
+  schema::TerminalRun::Reader request() const { return request_->getRoot<schema::TerminalRun>().asReader(); }
+  std::optional<Refused> validate();
+  void digestRequest();
+
+  kj::Promise<std::optional<Refused>> prepare();
+  std::optional<Refused> take(StartedSession supervisor, schema::Prepared::Reader prepared);
+  policy::Decision decide() const;
+  state::ActionRow row(const policy::Decision& decision) const;
+  std::string revealText() const;
+
+  kj::Promise<RunReply> propose();
+  kj::Promise<RunReply> denied(const policy::Decision& decision);
+  kj::Promise<RunReply> known();
+  kj::Promise<RunReply> judge(idempotency::Decision decision);
+  kj::Promise<RunReply> execute(state::ActionRow approved, idempotency::KeyHandle handle);
+  std::optional<Refused> drift(const state::ActionRow& approved) const;
+  kj::Promise<RunReply> begin(state::ActionRow approved, idempotency::KeyHandle handle);
+  kj::Promise<RunReply> start();
+  kj::Promise<RunReply> attach(capnp::Response<schema::Session::StartResults>&& response);
+  kj::Promise<RunReply> finish();
+  kj::Promise<RunReply> fail(Refused refused, const char* failure);
+  kj::Promise<void> endReplaced();
+
+  TerminalExecutor& executor_;
+  Core& core_;
+  Caller caller_;
+  const char* operation_;
+  mutable kj::Own<capnp::MallocMessageBuilder> request_;  // mutable: a builder's root is not const
+  std::optional<Approved> approval_;
+  std::string replaces_;
+
+  std::string key_;
+  audit::Digest requestDigest_;
+  const home::WorkspaceEntry* workspace_ = nullptr;
+  std::unique_ptr<KeysUnderWay::Claim> claim_;
+  std::optional<Prepared> prepared_;
+  std::optional<idempotency::KeyHandle> handle_;
+  std::optional<state::ActionRow> action_;
+  std::string sessionId_;
+  kj::Own<LiveSession> session_;
+  bool counted_ = false;  // in executor_.starting_
+};
+
+}  // namespace factionos::broker

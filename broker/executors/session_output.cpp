@@ -1,0 +1,111 @@
+#include "broker/executors/session_output.h"
+
+#include <algorithm>
+
+#include "broker/actions/view.h"
+#include "broker/redaction/known_secrets.h"
+#include "broker/redaction/masker.h"
+#include "broker/redaction/output.h"
+#include "broker/redaction/pattern_set.h"
+#include "broker/redaction/redactor.h"
+
+namespace factionos::broker {
+namespace {
+
+using ApiRedactor = redaction::Redactor<redaction::Boundary::kApiResponse>;
+
+// One reply carries at most so much text: well below what the front's line takes in a message.
+constexpr std::size_t kMaxReplyText = 1024 * 1024;
+constexpr std::size_t kMinCap = 4096;
+
+redaction::OutputLimits limitsOf(std::uint64_t capBytes) {
+  const auto total = std::max<std::size_t>(capBytes, kMinCap);
+  return {.totalBytes = total, .headBytes = std::min<std::size_t>(total / 4, 64 * 1024)};
+}
+
+}  // namespace
+
+struct MaskRules::Compiled {
+  redaction::PatternSet patterns;
+  std::shared_ptr<const redaction::LiteralAutomaton> secrets;
+};
+
+MaskRules::MaskRules(const std::vector<std::string>& secrets) : compiled_(std::make_unique<Compiled>()) {
+  redaction::KnownSecrets known;
+  for (const auto& secret : secrets) (void)known.add(secret);
+  compiled_->secrets = std::move(known).freeze();
+}
+MaskRules::~MaskRules() = default;
+
+struct SessionOutput::Stages {
+  Stages(const MaskRules& rules, std::uint64_t capBytes)
+      : masker(rules.compiled().patterns, rules.compiled().secrets), window(limitsOf(capBytes)) {}
+  redaction::Masker masker;
+  redaction::OutputWindow window;
+};
+
+SessionOutput::SessionOutput(const MaskRules& rules, std::uint64_t capBytes)
+    : stages_(std::make_unique<Stages>(rules, capBytes)) {}
+SessionOutput::~SessionOutput() = default;
+
+void SessionOutput::setColumns(unsigned columns) {
+  stages_->masker.setColumns(columns);
+}
+
+void SessionOutput::feed(std::span<const std::uint8_t> raw, Instant now) {
+  rawBytes_ += raw.size();
+  stages_->masker.feed(std::as_bytes(raw), now, stages_->window);
+}
+
+std::optional<SessionOutput::Instant> SessionOutput::deadline() const {
+  return stages_->masker.deadline();
+}
+
+void SessionOutput::tick(Instant now) {
+  stages_->masker.tick(now, stages_->window);
+}
+
+void SessionOutput::finish() {
+  if (finished_) return;
+  finished_ = true;
+  stages_->masker.finish(stages_->window);
+  stages_->window.finish();
+}
+
+std::uint64_t SessionOutput::shownBytes() const {
+  return stages_->window.totalBytes();
+}
+std::uint64_t SessionOutput::droppedBytes() const {
+  return stages_->window.droppedBytes();
+}
+std::uint64_t SessionOutput::lines() const {
+  return stages_->window.lines();
+}
+
+void SessionOutput::fill(std::int64_t after, schema::Output::Builder output) const {
+  using redaction::Category;
+  const auto& window = stages_->window;
+  const auto shown = [](const redaction::OutputWindow::Text& text) {
+    return ApiRedactor::masked<Category::kTerminalOutput>(text);
+  };
+  output.setTotalBytes(window.totalBytes());
+  output.setDroppedBytes(window.droppedBytes());
+  output.setLines(window.lines());
+  output.setTruncated(window.truncated());
+  output.setWithheld(stages_->masker.withholding());
+  if (after < 0 && window.truncated()) {
+    const auto head = window.head(kMaxReplyText / 2);
+    const auto tail = window.tail(kMaxReplyText / 2);
+    output.setHead(actions::asText(shown(head).text()));
+    output.setTail(actions::asText(shown(tail).text()));
+    output.setNext(tail.next());
+    return;
+  }
+  const auto text = window.read(after < 0 ? 0 : static_cast<std::uint64_t>(after), kMaxReplyText);
+  output.setText(actions::asText(shown(text).text()));
+  output.setOffset(text.from());
+  output.setNext(text.next());
+  output.setGapBytes(text.gap());
+}
+
+}  // namespace factionos::broker

@@ -1,0 +1,142 @@
+#include "broker/executors/terminal.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "broker/actions/view.h"
+#include "broker/core/log.h"
+#include "broker/executors/run_flow.h"
+#include "broker/state/session_table.h"
+
+namespace factionos::broker {
+namespace {
+
+using audit::Code;
+using schema::ProblemCode;
+
+// An outcome that can't be recorded is tried again: until then the action stays `executing` and no caller
+// hears of an end.
+constexpr auto kRecordRetry = 1 * kj::SECONDS;
+
+kj::Promise<RunReply> refuse(Refused refused) {
+  return RunReply(std::move(refused));
+}
+
+}  // namespace
+
+TerminalExecutor::TerminalExecutor(Core& core, ActionBook& actions, RuleBook& rules, SessionBook& sessions,
+                                   Workers& workers, const MaskRules& masks)
+    : core_(core),
+      actions_(actions),
+      rules_(rules),
+      sessions_(sessions),
+      workers_(workers),
+      masks_(masks),
+      tasks_(*this) {}
+
+TerminalExecutor::~TerminalExecutor() noexcept(false) = default;
+
+kj::Promise<Outcome<Preview>> TerminalExecutor::preview(const Caller& caller,
+                                                        schema::TerminalRun::Reader request) {
+  auto flow = kj::refcounted<RunFlow>(*this, caller, "preview", RunFlow::copyOf(request));
+  auto promise = flow->preview();
+  return promise.attach(kj::mv(flow));
+}
+
+kj::Promise<RunReply> TerminalExecutor::run(const Caller& caller, capnp::Text::Reader key,
+                                            schema::TerminalRun::Reader request) {
+  auto flow = kj::refcounted<RunFlow>(*this, caller, "run", RunFlow::copyOf(request));
+  if (request.hasApproval()) flow->approvedBy(request.getApproval());
+  return carryOut(kj::mv(flow), key.cStr());
+}
+
+kj::Promise<RunReply> TerminalExecutor::restart(const Caller& caller, capnp::Text::Reader key,
+                                                schema::SessionRestart::Reader request) {
+  auto* session = sessions_.find(std::string_view(request.getId().begin(), request.getId().size()));
+  if (session == nullptr) return refuse({.code = ProblemCode::NOT_FOUND, .field = "id"});
+  if (session->facts().owner != caller.id())
+    return refuse({.code = ProblemCode::FORBIDDEN, .detail = "Only the session's owner may restart it."});
+  auto flow = kj::refcounted<RunFlow>(*this, caller, "restart", RunFlow::copyOf(session->request()));
+  flow->replaces(session->facts().id);
+  if (request.hasApproval()) flow->approvedBy(request.getApproval());
+  return carryOut(kj::mv(flow), key.cStr());
+}
+
+kj::Promise<RunReply> TerminalExecutor::carryOut(kj::Own<RunFlow> flow, std::string key) {
+  // The flow is the broker's and not the caller's: a client that leaves cancels nothing, or intent would be
+  // left without its outcome (and a mutation on the writer's thread without its data).
+  auto paf = kj::newPromiseAndFulfiller<RunReply>();
+  auto shared = std::make_shared<kj::Own<kj::PromiseFulfiller<RunReply>>>(kj::mv(paf.fulfiller));
+  auto done = flow->answer(std::move(key))
+                  .then([shared](RunReply&& reply) { (*shared)->fulfill(kj::mv(reply)); },
+                        [shared](kj::Exception&& exception) { (*shared)->reject(kj::mv(exception)); });
+  tasks_.add(done.attach(kj::mv(flow)));
+  return kj::mv(paf.promise);
+}
+
+void TerminalExecutor::started(kj::Own<LiveSession> session) {
+  auto& live = *session;
+  sessions_.add(kj::mv(session));
+  sessions_.trim();
+  tasks_.add(watch(kj::addRef(live)));
+}
+
+kj::Promise<void> TerminalExecutor::watch(kj::Own<LiveSession> session) {
+  auto& live = *session;
+  return live.watch()
+      .then([this, &live](Ending&& ending) { return record(live, std::make_shared<Ending>(kj::mv(ending))); })
+      .attach(kj::mv(session));
+}
+
+kj::Promise<void> TerminalExecutor::record(LiveSession& session, std::shared_ptr<Ending> ending) {
+  const auto& facts = session.facts();
+  return commit<state::ActionRow>(core_,
+                                  [ending, id = facts.id, actionId = facts.actionId,
+                                   lines = session.lines()](state::Transaction& transaction) {
+                                    state::SessionTable table(transaction.database());
+                                    if (auto row = table.find(id)) {
+                                      row->state = Code::of("ended");
+                                      row->bytesIn = ending->counts.bytesIn;
+                                      row->bytesOut = ending->counts.bytesOut;
+                                      row->droppedBytes = ending->counts.droppedBytes;
+                                      row->lines = lines;
+                                      row->ended = transaction.now();
+                                      table.update(*row);
+                                    }
+                                    return actions::apply(transaction, actionId,
+                                                          {.event = ending->event,
+                                                           .failure = ending->failure,
+                                                           .exitCode = ending->exitCode,
+                                                           .counts = ending->counts,
+                                                           .note = actions::KeyNote::kDone});
+                                  })
+      .then([this, &session, ending](Outcome<state::ActionRow>&& outcome) -> kj::Promise<void> {
+        if (const auto* refused = refusedIn(outcome)) {
+          log(Level::kError, "outcome_not_recorded", {{"session", session.facts().id}});
+          if (refused->retryAfterMs != 0)
+            return core_.timer.afterDelay(kRecordRetry).then([this, &session, ending]() {
+              return record(session, ending);
+            });
+        }
+        session.close(*ending);
+        sessions_.trim();
+        if (const auto* row = std::get_if<state::ActionRow>(&outcome)) actions_.changed(*row);
+        return kj::READY_NOW;
+      });
+}
+
+kj::Promise<void> TerminalExecutor::shutdown() {
+  closing_ = true;
+  auto kills = kj::Vector<kj::Promise<void>>();
+  for (auto& [id, session] : sessions_.all()) {
+    if (!session->ended()) kills.add(session->kill("shutdown"));
+  }
+  return kj::joinPromises(kills.releaseAsArray()).then([this]() { return tasks_.onEmpty(); });
+}
+
+void TerminalExecutor::taskFailed(kj::Exception&&) {
+  log(Level::kError, "session_watch_failed");
+}
+
+}  // namespace factionos::broker

@@ -1,0 +1,113 @@
+#include "broker/executors/workers.h"
+
+#include <utility>
+
+#include "broker/core/log.h"
+#include "protocol/rpc/deadline.h"
+#include "protocol/rpc/descriptor.h"
+
+namespace factionos::broker {
+namespace {
+
+// A worker enters its sandbox and answers within milliseconds; one that takes longer hangs.
+constexpr auto kStartLimit = 10 * kj::SECONDS;
+
+LaunchDenied deniedBy(schema::Denial::Reader denial) {
+  return {.code = denial.getCode().cStr(), .rule = denial.getRule().cStr()};
+}
+
+}  // namespace
+
+Workers::Workers(rpc::Loop& loop, rpc::OwnFd line)
+    : loop_(loop),
+      line_(kj::heap<rpc::Connection>(loop, kj::mv(line), optionsOf(linkOf(Peer::kLauncher)))),
+      launcher_(line_->bootstrapAs<schema::Launcher>()),
+      tasks_(*this) {}
+
+Workers::~Workers() noexcept(false) = default;
+
+kj::Promise<void> Workers::lost() {
+  return line_->onDisconnect().then([](rpc::DisconnectCause) {});
+}
+
+kj::Promise<kj::OneOf<StartedWorker, LaunchDenied>> Workers::start(
+    schema::Role role, kj::Maybe<capnp::Capability::Client> bootstrap) {
+  auto pair = rpc::socketPair();
+  auto request = launcher_.startRequest();
+  request.setRole(role);
+  request.initScope().setNone();
+  request.setLine(rpc::carryDescriptor<schema::Descriptor>(kj::mv(pair.second)));
+  const auto& link = linkOf(role == schema::Role::FRONT ? Peer::kFront : Peer::kPty);
+  auto line = kj::heap<rpc::Connection>(loop_, kj::mv(pair.first), optionsOf(link), kj::mv(bootstrap));
+  return rpc::withDeadline(loop_.timer(), kStartLimit,
+                           kj::Promise<capnp::Response<schema::Launcher::StartResults>>(request.send()))
+      .then([line = kj::mv(line)](capnp::Response<schema::Launcher::StartResults>&& response) mutable
+            -> kj::OneOf<StartedWorker, LaunchDenied> {
+        if (!response.hasWorker()) return deniedBy(response.getDenial());
+        return StartedWorker{kj::mv(line), response.getWorker()};
+      });
+}
+
+kj::Promise<kj::OneOf<StartedPty, LaunchDenied>> Workers::startPty() {
+  return start(schema::Role::PTY, rpc::kNone)
+      .then([](kj::OneOf<StartedWorker, LaunchDenied>&& started) -> kj::OneOf<StartedPty, LaunchDenied> {
+        if (started.is<LaunchDenied>()) return kj::mv(started.get<LaunchDenied>());
+        auto worker = kj::mv(started.get<StartedWorker>());
+        auto pty = worker.line->bootstrapAs<schema::Pty>();
+        return StartedPty{kj::mv(worker), kj::mv(pty)};
+      });
+}
+
+void Workers::prepareSpare() {
+  if (preparing_) return;
+  preparing_ = true;
+  tasks_.add(startPty().then(
+      [this](kj::OneOf<StartedPty, LaunchDenied>&& started) {
+        preparing_ = false;
+        if (!started.is<StartedPty>()) return;
+        // A spare that dies while it waits must not be handed out.
+        tasks_.add(started.get<StartedPty>().worker.line->onDisconnect().then(
+            [this, id = ++spareId_](rpc::DisconnectCause) {
+              if (spareId_ == id) spare_ = rpc::kNone;
+            }));
+        spare_ = kj::mv(started.get<StartedPty>());
+      },
+      [this](kj::Exception&&) { preparing_ = false; }));
+}
+
+kj::Promise<kj::OneOf<StartedPty, LaunchDenied>> Workers::takePty() {
+  FACTIONOS_IF_SOME(spare, spare_) {
+    kj::OneOf<StartedPty, LaunchDenied> taken = kj::mv(spare);
+    spare_ = rpc::kNone;
+    ++spareId_;
+    prepareSpare();
+    return kj::mv(taken);
+  }
+  prepareSpare();
+  return startPty();
+}
+
+kj::Promise<kj::OneOf<StartedSession, LaunchDenied>> Workers::startSession(const std::string& workspacePath) {
+  auto request = launcher_.startSessionRequest();
+  request.initScope().setWorkspace(workspacePath.c_str());
+  return rpc::withDeadline(
+             loop_.timer(), kStartLimit,
+             kj::Promise<capnp::Response<schema::Launcher::StartSessionResults>>(request.send()))
+      .then([](capnp::Response<schema::Launcher::StartSessionResults>&& response)
+                -> kj::OneOf<StartedSession, LaunchDenied> {
+        if (!response.hasSession()) return deniedBy(response.getDenial());
+        return StartedSession{response.getSession(), response.getWorker()};
+      });
+}
+
+kj::Promise<capnp::Response<schema::Launcher::SupportResults>> Workers::support() {
+  return rpc::withDeadline(
+      loop_.timer(), kStartLimit,
+      kj::Promise<capnp::Response<schema::Launcher::SupportResults>>(launcher_.supportRequest().send()));
+}
+
+void Workers::taskFailed(kj::Exception&&) {
+  log(Level::kWarning, "spare_worker_lost");
+}
+
+}  // namespace factionos::broker

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <kj/async.h>
+#include <kj/one-of.h>
+
+#include "broker/links/links.h"
+#include "protocol/rpc/connection.h"
+#include "protocol/rpc/loop.h"
+#include "protocol/schemas/launcher.capnp.h"
+#include "protocol/schemas/pty.capnp.h"
+#include "protocol/schemas/session.capnp.h"
+
+namespace factionos::broker {
+
+// One started worker and this side of its line. Dropping it ends the process.
+struct StartedWorker {
+  kj::Own<rpc::Connection> line;
+  schema::Worker::Client process;
+};
+
+struct StartedPty {
+  StartedWorker worker;
+  schema::Pty::Client pty;
+};
+
+struct StartedSession {
+  schema::Session::Client session;
+  schema::Worker::Client process;
+};
+
+// What the launcher answered instead of a worker. Fixed names of ours.
+struct LaunchDenied {
+  std::string code;
+  std::string rule;
+};
+
+// The broker's hold on the launcher: asks for roles, nothing freer, and keeps one sandboxed pty worker in
+// readiness, so that a command does not wait for it.
+class Workers final : private kj::TaskSet::ErrorHandler {
+ public:
+  // `line`: this side of the launcher's socketpair.
+  Workers(rpc::Loop& loop, rpc::OwnFd line);
+  ~Workers() noexcept(false);
+
+  // Resolves when the launcher is gone; every promise of this object fails then.
+  kj::Promise<void> lost();
+
+  kj::Promise<kj::OneOf<StartedWorker, LaunchDenied>> start(schema::Role role,
+                                                            kj::Maybe<capnp::Capability::Client> bootstrap);
+  kj::Promise<kj::OneOf<StartedPty, LaunchDenied>> takePty();
+  kj::Promise<kj::OneOf<StartedSession, LaunchDenied>> startSession(const std::string& workspacePath);
+  kj::Promise<capnp::Response<schema::Launcher::SupportResults>> support();
+
+ private:
+  void taskFailed(kj::Exception&& exception) override;
+  kj::Promise<kj::OneOf<StartedPty, LaunchDenied>> startPty();
+  void prepareSpare();
+
+  rpc::Loop& loop_;
+  kj::Own<rpc::Connection> line_;
+  schema::Launcher::Client launcher_;
+  kj::Maybe<StartedPty> spare_;
+  std::uint64_t spareId_ = 0;  // which spare a disconnect concerns
+  bool preparing_ = false;
+  kj::TaskSet tasks_;
+};
+
+}  // namespace factionos::broker

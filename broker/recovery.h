@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+#include "broker/core/rule_book.h"
+#include "broker/idempotency/idempotency.h"
+#include "broker/state/writer.h"
+
+namespace factionos::broker {
+
+struct Recovered {
+  std::uint64_t actions = 0;  // that were executing when the broker ended
+  std::uint64_t keys = 0;
+};
+
+// What a start finds of the broker before it: actions whose outcome nobody recorded become `unknown`, are
+// reconciled by their family's rule (terminal: failed, since the command died with its launcher), and their
+// keys answer with that from now on. Inside one mutation, before anything is served; nothing is run again.
+Recovered recover(state::Transaction& transaction, const idempotency::Idempotency& idempotency,
+                  idempotency::LivedTime now);
+
+}  // namespace factionos::broker

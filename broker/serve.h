@@ -1,0 +1,33 @@
+#pragma once
+
+#include "broker/adopted.h"
+#include "broker/executors/session_output.h"
+#include "broker/home/config.h"
+#include "broker/home/home.h"
+#include "broker/identity/operator_key.h"
+#include "broker/identity/secret.h"
+#include "broker/policy/policy.h"
+#include "broker/startup.h"
+
+namespace factionos::broker {
+
+// What main() gathered before the sandbox was entered.
+struct Gathered {
+  const home::Home& home;
+  const home::Config& config;
+  policy::Policy rules;
+  std::optional<identity::PublicKey> operatorKey;
+  identity::KeyState operatorKeyState = identity::KeyState::kMissing;
+  identity::SecretBytes tokenKey;
+  const MaskRules& masks;
+  LauncherProcess launcher;
+  Listeners listeners;
+  const AdoptedChildren& adopted;
+  bool printAddress = false;
+};
+
+// Opens the state, recovers, serves until SIGTERM or SIGINT; SIGHUP reads the policy again. Inside the
+// sandbox. Returns the exit status: 0, or 1 when the launcher was lost or the state can't be opened.
+int serve(Gathered gathered);
+
+}  // namespace factionos::broker

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "broker/home/config.h"
+#include "broker/home/home.h"
+#include "broker/home/unique_fd.h"
+#include "protocol/schemas/front.capnp.h"
+
+namespace factionos::broker {
+
+// A start that can't go on. The text is for the operator's terminal: what is wrong and what to do.
+class StartRefused : public std::exception {
+ public:
+  StartRefused(std::string text, int status) : text_(std::move(text)), status_(status) {}
+  explicit StartRefused(const home::Problem& problem) : StartRefused(problem.text(), 1) {}
+  const char* what() const noexcept override { return text_.c_str(); }
+  int status() const { return status_; }  // 1, or 2 for a usage error
+
+ private:
+  std::string text_;
+  int status_;
+};
+
+// Started as root, becomes `user` for good, its groups included; as anybody else, `user` must be absent or
+// the caller itself. Sets HOME, USER and LOGNAME. Throws StartRefused.
+void dropPrivileges(const std::optional<std::string>& user);
+
+// The launcher's process and the two descriptors that lead to it.
+struct LauncherProcess {
+  pid_t pid = -1;
+  home::UniqueFd line;
+  home::UniqueFd events;  // read end of its event pipe
+};
+
+// Starts libexec's launcher, which gets its line, its event pipe and the home's directory and nothing else.
+// Before any input is read and before any thread exists. Throws StartRefused.
+LauncherProcess startLauncher(const home::Home& home);
+
+struct BoundListener {
+  home::UniqueFd socket;
+  schema::Listener::Kind kind = schema::Listener::Kind::TCP;
+};
+
+struct Listeners {
+  std::vector<BoundListener> front;
+  home::UniqueFd operatorSocket;
+  std::uint16_t port = 0;
+};
+
+// Binds what the configuration names. A socket file that an earlier broker of this home left is replaced; the
+// home's lock says that it is left. Throws StartRefused.
+Listeners bindListeners(const home::Home& home, const home::Config& config);
+
+}  // namespace factionos::broker
