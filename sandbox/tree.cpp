@@ -115,12 +115,12 @@ TreeEnd killDomain(const ProvenScope& scope, std::chrono::milliseconds deadline)
   if (scope.provenBy() != getpid()) throw SetupError(Step::kTree, EPERM, "scope_proven_by_another");
   const auto end = Clock::now() + deadline;
   while (true) {
-    // Success: somebody got it, perhaps only ended children that the next line reaps.
-    const bool reached = kill(-1, SIGKILL) == 0;
-    const Children children = reap();
-    if (!reached && children == Children::kNone) return TreeEnd::kEmpty;
+    // Its result tells nothing: the kernel answers 0 also if every process that it looked at was out of reach.
+    kill(-1, SIGKILL);
+    // Whoever has no child has no descendant: what a dead child leaves becomes a child of a subreaper.
+    if (reap() == Children::kNone) return TreeEnd::kEmpty;
     if (Clock::now() >= end) return TreeEnd::kDeadline;
-    if (children == Children::kSome) waitRound(end);
+    waitRound(end);
   }
 }
 

@@ -18,13 +18,13 @@ namespace {
 constexpr std::size_t kDeepest = 4096;  // ancestors that are looked at; PATH_MAX leaves no room for more
 
 // These and everything below.
-constexpr std::array kSystemTrees = {"/bin",  "/boot", "/dev",  "/etc", "/lib", "/lib32", "/lib64",
-                                     "/libx32", "/proc", "/sbin", "/sys", "/usr"};
+constexpr std::array kSystemTrees = {"/bin",   "/boot",   "/dev",  "/etc",  "/lib", "/lib32",
+                                     "/lib64", "/libx32", "/proc", "/sbin", "/sys", "/usr"};
 constexpr std::array kSocketTrees = {"/run", "/var/run"};
 // These themselves; what lies below belongs to somebody.
-constexpr std::array kSharedParents = {"/home", "/media",  "/mnt", "/nix",     "/opt",      "/root",
-                                       "/snap", "/srv",    "/tmp", "/var",     "/var/lib",  "/var/cache",
-                                       "/var/log", "/var/spool", "/var/tmp", "/nix/store"};
+constexpr std::array kSharedParents = {
+    "/home", "/media", "/mnt",     "/nix",       "/opt",     "/root",      "/snap",    "/srv",
+    "/tmp",  "/var",   "/var/lib", "/var/cache", "/var/log", "/var/spool", "/var/tmp", "/nix/store"};
 
 std::vector<std::string> userHomes() {
   std::vector<std::string> homes;
@@ -87,7 +87,8 @@ WorkspaceRules WorkspaceRules::gather(int state) {
   WorkspaceRules rules;
   if (state >= 0) rules.state_ = ancestry(state);
   for (const std::string& home : userHomes()) {
-    if (std::vector<Identity> known = ancestry(home); !known.empty()) rules.homes_.push_back(std::move(known));
+    if (std::vector<Identity> known = ancestry(home); !known.empty())
+      rules.homes_.push_back(std::move(known));
   }
   const auto collect = [](const auto& paths, std::vector<Identity>& into) {
     for (const char* path : paths) {
@@ -102,7 +103,8 @@ WorkspaceRules WorkspaceRules::gather(int state) {
 }
 
 std::variant<Fd, WorkspaceRefusal> WorkspaceRules::open(const std::string& path) const {
-  if (path.empty() || path.front() != '/' || path.size() >= PATH_MAX || path.find('\0') != std::string::npos) {
+  if (path.empty() || path.front() != '/' || path.size() >= PATH_MAX ||
+      path.find('\0') != std::string::npos) {
     return WorkspaceRefusal::kPath;
   }
   open_how how{};
@@ -115,7 +117,8 @@ std::variant<Fd, WorkspaceRefusal> WorkspaceRules::open(const std::string& path)
   const Identity& self = own.front();
   if (own.size() == 1) return WorkspaceRefusal::kRoot;
   if (!state_.empty() && (has(own, state_.front()) || has(state_, self))) return WorkspaceRefusal::kState;
-  if (std::ranges::any_of(homes_, [&self](const auto& home) { return has(home, self); })) return WorkspaceRefusal::kUserHome;
+  if (std::ranges::any_of(homes_, [&self](const auto& home) { return has(home, self); }))
+    return WorkspaceRefusal::kUserHome;
   const auto within = [&own](const std::vector<Identity>& trees) {
     return std::ranges::any_of(own, [&trees](const Identity& identity) { return has(trees, identity); });
   };

@@ -1,5 +1,5 @@
-// Which directory may be somebody's workspace: judged on open descriptors and by identity (device and inode of every
-// ancestor), so that neither "..", nor a symbolic link, nor a second name deceives it.
+// Which directory may be somebody's workspace: judged on open descriptors and by identity (device and inode
+// of every ancestor), so that neither "..", nor a symbolic link, nor a second name deceives it.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,13 @@ std::string_view label(WorkspaceRefusal refusal);
 
 class WorkspaceRules {
  public:
-  // `state`: O_PATH descriptor of the directory of our own state, borrowed for the call alone; -1: none is known. Learns the
-  // user's home from the password database and $HOME, and the system's directories as they are now.
+  // `state`: O_PATH descriptor of the directory of our own state, borrowed for the call alone; -1: none is
+  // known. Learns the user's home from the password database and $HOME, and the system's directories as they
+  // are now.
   static WorkspaceRules gather(int state);
 
-  // Opens `path` (O_PATH | O_DIRECTORY, close-on-exec) without following any symbolic link, and judges what was opened.
+  // Opens `path` (O_PATH | O_DIRECTORY, close-on-exec) without following any symbolic link, and judges what
+  // was opened.
   [[nodiscard]] std::variant<Fd, WorkspaceRefusal> open(const std::string& path) const;
 
  private:

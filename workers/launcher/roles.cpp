@@ -1,0 +1,22 @@
+#include "workers/launcher/roles.h"
+
+#include <algorithm>
+#include <array>
+
+namespace factionos::launcher {
+namespace {
+
+constexpr std::array kRoles = {
+    RoleRow{schema::Role::FRONT, "front", ScopeKind::kNone, LineKind::kGiven},
+    RoleRow{schema::Role::PTY, "pty", ScopeKind::kNone, LineKind::kGiven},
+    RoleRow{schema::Role::SESSION, "session", ScopeKind::kWorkspace, LineKind::kOwn},
+};
+
+}  // namespace
+
+const RoleRow* findRole(schema::Role role) {
+  const auto* row = std::ranges::find(kRoles, role, &RoleRow::role);
+  return row == kRoles.end() ? nullptr : row;
+}
+
+}  // namespace factionos::launcher

@@ -1,0 +1,67 @@
+#include "workers/launcher/spawn.h"
+
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sandbox/environment.h"
+#include "workers/common/start.h"
+
+namespace factionos::launcher {
+namespace {
+
+constexpr int kNotExecuted = 127;
+constexpr int kAbove = 16;  // out of the way of the numbers that a worker gets
+
+// dup2 clears close-on-exec, but not where both numbers are the same: every descriptor goes by way of a high
+// one.
+bool place(int from, int to) {
+  return from >= 0 && dup2(from, to) == to;
+}
+int raise(int descriptor) {
+  return descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, kAbove);
+}
+
+void defaultSignals() {
+  struct sigaction plain {};
+  plain.sa_handler = SIG_DFL;
+  for (int number = 1; number < NSIG; ++number) sigaction(number, &plain, nullptr);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+// Between fork and exec: system calls alone.
+[[noreturn]] void become(const WorkerImage& image, char* const* argv, char* const* environment) {
+  defaultSignals();
+  const int directory = raise(image.directory);
+  const int line = raise(image.line);
+  const int events = raise(image.events);
+  const int scope = raise(image.scope);
+  bool placed = place(line, worker::kLine) && place(events, worker::kEvents);
+  if (image.scope >= 0) placed = placed && place(scope, worker::kScope);
+  const int first = image.scope >= 0 ? worker::kScope + 1 : worker::kEvents + 1;
+  if (placed && syscall(SYS_close_range, first, ~0U, CLOSE_RANGE_CLOEXEC) == 0) {
+    syscall(SYS_execveat, directory, image.executable, argv, environment, 0);
+  }
+  _exit(kNotExecuted);
+}
+
+}  // namespace
+
+pid_t spawn(WorkerImage image) {
+  std::string name = image.executable;
+  char* argv[] = {name.data(), nullptr};
+  const std::vector<char*> environment = sandbox::environmentPointers(image.environment);
+  const pid_t child = fork();
+  if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (child == 0) become(image, argv, environment.data());
+  return child;
+}
+
+}  // namespace factionos::launcher

@@ -1,0 +1,25 @@
+// Fork and exec, with nothing of ours between them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace factionos::launcher {
+
+struct WorkerImage {
+  int directory = -1;  // O_PATH, of the executable
+  const char* executable = nullptr;
+  int line = -1;    // becomes 3
+  int events = -1;  // becomes 4
+  int scope = -1;   // becomes 5; -1: none
+  std::vector<std::string> environment;
+};
+
+// All descriptors are borrowed. The child has 0 to 2 of this process and those named, nothing else; default
+// signals, none blocked. Ends with status 127 if exec fails. Throws std::system_error if there is no process
+// left.
+pid_t spawn(WorkerImage image);
+
+}  // namespace factionos::launcher

@@ -1,0 +1,31 @@
+// The pty worker: pumps one PTY master between the kernel and the broker. Interprets nothing.
+#include "protocol/rpc/connection.h"
+#include "protocol/rpc/loop.h"
+#include "sandbox/enter.h"
+#include "workers/common/start.h"
+#include "workers/pty/policy.h"
+#include "workers/pty/service.h"
+
+namespace {
+
+using namespace factionos;
+
+// Serves until the broker closes the line.
+void serve() {
+  rpc::Loop loop;
+  rpc::Connection connection(loop, rpc::OwnFd(worker::kLine),
+                             {.role = rpc::Role::kServer, .maxFdsPerMessage = 1}, pty::makeService(loop));
+  connection.onDisconnect().wait(loop.waitScope());
+}
+
+}  // namespace
+
+int main() {
+  worker::mustBeStarted("pty");
+  return worker::guarded([]() {
+    const sandbox::Policy policy = pty::policy();
+    const sandbox::Posture posture = sandbox::enter(policy);
+    worker::selfCheck(policy, posture);
+    serve();
+  });
+}

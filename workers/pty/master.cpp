@@ -1,0 +1,106 @@
+#include "workers/pty/master.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <kj/debug.h>
+
+namespace factionos::pty {
+namespace {
+
+// How long a program that does not read may make its typist wait.
+constexpr auto kInputPatience = 5 * kj::SECONDS;
+// A terminal gives no dependable edge when its other side has room again, so room is asked for.
+constexpr auto kRoomInterval = 10 * kj::MILLISECONDS;
+
+}  // namespace
+
+Master::Master(rpc::Loop& loop, rpc::OwnFd fd) : loop_(loop), fd_(kj::mv(fd)) {
+  termios modes{};
+  KJ_REQUIRE(tcgetattr(fd_.get(), &modes) == 0, "not a terminal");
+  const int flags = fcntl(fd_.get(), F_GETFL);
+  KJ_REQUIRE(flags >= 0 && fcntl(fd_.get(), F_SETFL, flags | O_NONBLOCK) == 0, "not usable");
+}
+
+std::size_t Master::readMore(kj::byte* buffer, std::size_t size) {
+  std::size_t have = 0;
+  while (have < size) {
+    const ssize_t got = ::read(fd_.get(), buffer + have, size - have);
+    if (got > 0) {
+      have += static_cast<std::size_t>(got);
+      continue;
+    }
+    if (got < 0 && errno == EINTR) continue;
+    // EIO: no process has the other side open any more, and everything was read.
+    if (got == 0 || errno != EAGAIN) ended_ = true;
+    break;
+  }
+  return have;
+}
+
+kj::Promise<kj::Array<kj::byte>> Master::read() {
+  if (ended_) return kj::Array<kj::byte>();
+  return loop_.waitReadable(fd_.get()).then([this]() -> kj::Promise<kj::Array<kj::byte>> {
+    auto buffer = kj::heapArray<kj::byte>(kReadBytes);
+    const std::size_t size = readMore(buffer.begin(), buffer.size());
+    if (size > 0) return kj::heapArray(buffer.slice(0, size).asConst());
+    if (ended_) return kj::Array<kj::byte>();
+    return read();
+  });
+}
+
+kj::Promise<InputOutcome> Master::write(kj::Array<kj::byte> data) {
+  if (ended_) return InputOutcome{InputEnd::kEnded, 0};
+  if (data.size() > kInputBytes) return InputOutcome{InputEnd::kTooLarge, 0};
+  termios modes{};
+  if (tcgetattr(fd_.get(), &modes) != 0) return InputOutcome{InputEnd::kEnded, 0};
+  const std::string_view text(data.asChars().begin(), data.size());
+  if (!meter_.fits(text, modes)) return InputOutcome{InputEnd::kLineTooLong, 0};
+  return writeFrom(kj::mv(data), 0, loop_.timer().now() + kInputPatience);
+}
+
+kj::Promise<InputOutcome> Master::writeFrom(kj::Array<kj::byte> data, std::size_t done,
+                                            kj::TimePoint deadline) {
+  while (done < data.size()) {
+    if (ended_) return InputOutcome{InputEnd::kEnded, done};
+    termios modes{};
+    if (tcgetattr(fd_.get(), &modes) != 0) return InputOutcome{InputEnd::kEnded, done};
+    const ssize_t put = ::write(fd_.get(), data.begin() + done, data.size() - done);
+    if (put > 0) {
+      meter_.note({data.asChars().begin() + done, static_cast<std::size_t>(put)}, modes);
+      done += static_cast<std::size_t>(put);
+      continue;
+    }
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0 && errno != EAGAIN) return InputOutcome{InputEnd::kEnded, done};
+    if (loop_.timer().now() >= deadline) return InputOutcome{InputEnd::kFull, done};
+    return loop_.timer()
+        .afterDelay(kRoomInterval)
+        .then([this, data = kj::mv(data), done, deadline]() mutable {
+          return writeFrom(kj::mv(data), done, deadline);
+        });
+  }
+  return InputOutcome{InputEnd::kTaken, done};
+}
+
+ResizeEnd Master::resize(std::uint16_t columns, std::uint16_t rows) {
+  if (columns < 1 || columns > kLargestWindow || rows < 1 || rows > kLargestWindow)
+    return ResizeEnd::kInvalid;
+  if (ended_) return ResizeEnd::kEnded;
+  winsize window{};
+  window.ws_col = columns;
+  window.ws_row = rows;
+  return ioctl(fd_.get(), TIOCSWINSZ, &window) == 0 ? ResizeEnd::kDone : ResizeEnd::kEnded;
+}
+
+void Master::close() {
+  ended_ = true;
+  fd_ = nullptr;
+}
+
+}  // namespace factionos::pty

@@ -1,0 +1,29 @@
+// The last steps of a process before it becomes the user's command.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sandbox/namespaces.h"
+#include "workers/session/command_policy.h"
+
+namespace factionos::session {
+
+// What is to be executed and in what; borrowed descriptors of the calling process.
+struct Command {
+  CommandScope scope;
+  int workspace = -1;   // O_PATH; proves that the path still names it
+  int executable = -1;  // the hashed descriptor that is given to execveat
+  int script = -1;      // stays open in the command; -1: none
+  int terminal = -1;    // slave side
+  std::vector<std::string> argv;
+  std::vector<std::string> environment;
+};
+
+// Never returns. Writes to `status` (a pipe that closes on exec) one line for each label of the posture; if a
+// step fails, one more line "!STEP ERRNO REASON" follows before the process ends. End of file without that
+// line: the command runs.
+[[noreturn]] void becomeCommand(Command& command, const sandbox::NamespacePosture& namespaces,
+                                int status) noexcept;
+
+}  // namespace factionos::session

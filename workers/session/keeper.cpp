@@ -1,0 +1,337 @@
+#include "workers/session/keeper.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <optional>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sandbox/descriptors.h"
+#include "sandbox/enter.h"
+#include "sandbox/tree.h"
+#include "workers/session/command_environment.h"
+#include "workers/session/control.h"
+#include "workers/session/keeper_policy.h"
+#include "workers/session/protected_paths.h"
+#include "workers/session/scratch.h"
+#include "workers/session/watch.h"
+
+namespace factionos::session {
+namespace {
+
+using sandbox::checked;
+using sandbox::SetupError;
+using sandbox::Step;
+
+constexpr int kRoundMs = 50;  // between two looks at the tree's use; a hog gains at most this long
+constexpr auto kKillRound = std::chrono::seconds(5);
+
+// Kills everything but this process, by the best means that there is.
+class Killer {
+ public:
+  // Without a pid namespace: enters a signal scope of its own, and proves it on the session, which stays
+  // outside.
+  static Killer make(const sandbox::NamespacePosture& namespaces, pid_t session) {
+    Killer killer;
+    if (namespaces.pid) {
+      if (getpid() != 1) throw SetupError(Step::kTree, ESRCH, "not_init");
+      killer.init_ = true;
+      return killer;
+    }
+    sandbox::becomeSubreaper();
+    constexpr int kAbiOfScopes = 6;
+    if (sandbox::landlockAbi() < kAbiOfScopes) return killer;
+    const std::optional<sandbox::OutsideWitness> witness = sandbox::OutsideWitness::take(session);
+    if (!witness) throw SetupError(Step::kTree, ESRCH, "witness_missing");
+    sandbox::LandlockPolicy scope;
+    scope.files.scope =
+        sandbox::FileScope::kUnrestricted;  // the command's own profile, entered inside, lists its files
+    scope.scopes = {sandbox::Need::kOff, sandbox::Need::kRequired};
+    sandbox::restrictByLandlock(scope);
+    killer.scope_ = sandbox::ProvenScope::prove(*witness);
+    if (!killer.scope_) throw SetupError(Step::kTree, EPERM, "scope_not_proven");
+    return killer;
+  }
+
+  // Returns when nothing is left. A process that can't die (stuck in the kernel) is waited for.
+  void killAll() const {
+    if (init_) return killNamespace();
+    while (true) {
+      const sandbox::TreeEnd end =
+          scope_ ? sandbox::killDomain(*scope_, kKillRound) : sandbox::killAdopted(kKillRound);
+      if (end == sandbox::TreeEnd::kEmpty) return;
+    }
+  }
+
+ private:
+  Killer() = default;
+
+  // The kernel reaches every process of the namespace at once, and none of those can make another any more.
+  static void killNamespace() {
+    kill(-1, SIGKILL);
+    while (waitpid(-1, nullptr, __WALL) > 0 || errno == EINTR) {
+    }
+  }
+
+  bool init_ = false;
+  std::optional<sandbox::ProvenScope> scope_;
+};
+
+struct Ended {
+  int status = 0;
+  End reason = End::kExited;
+  TreeUse peak;
+};
+
+// From the command's start to its end.
+class Watch {
+ public:
+  Watch(pid_t leader, int control, int children, const TreeLimits& limits, const CommandScope& scope)
+      : leader_(leader), control_(control), children_(children), limits_(limits), scope_(scope) {}
+
+  Ended run() {
+    while (!done_) {
+      pollfd ready[] = {{control_, POLLIN, 0}, {children_, POLLIN, 0}};
+      const int count = poll(ready, 2, kRoundMs);
+      if (count < 0 && errno != EINTR) break;
+      if (count > 0 && ready[1].revents != 0) drainSignals();
+      reap();
+      if (!done_ && count > 0 && ready[0].revents != 0) obey();
+      if (!done_ && count == 0) measure();
+    }
+    return ended_;
+  }
+
+ private:
+  void drainSignals() const {
+    signalfd_siginfo info{};
+    while (read(children_, &info, sizeof info) == sizeof info) {
+    }
+  }
+
+  void reap() {
+    int status = 0;
+    for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0;) {
+      if (pid != leader_) continue;
+      ended_.status = status;
+      done_ = true;
+    }
+  }
+
+  void obey() {
+    Order order;
+    const ssize_t got = recv(control_, &order, sizeof order, MSG_WAITALL);
+    if (got < 0 && errno == EINTR) return;
+    if (got != sizeof order || order.kind != Order::Kind::kSignal) return finish(End::kKilled);
+    // The leader is our child and not reaped yet, so the number is still its own.
+    kill(-leader_, static_cast<int>(order.signal));
+  }
+
+  void measure() {
+    TreeUse use = measureTree(Memory::kResident);
+    const std::uint64_t files = scratchBytes();
+    use.memoryBytes += files;
+    if (use.memoryBytes > limits_.memoryBytes)
+      use.memoryBytes = measureTree(Memory::kProportional).memoryBytes + files;
+    use.cpuMs += reapedCpuMs();
+    ended_.peak.processes = std::max(ended_.peak.processes, use.processes);
+    ended_.peak.memoryBytes = std::max(ended_.peak.memoryBytes, use.memoryBytes);
+    if (use.processes > limits_.processes) return finish(End::kProcesses);
+    if (use.memoryBytes > limits_.memoryBytes) return finish(End::kMemory);
+    if (use.cpuMs / 1000 >= limits_.cpuSeconds) return finish(End::kCpu);
+  }
+
+  // A private /tmp and /dev/shm are memory, too.
+  [[nodiscard]] std::uint64_t scratchBytes() const {
+    return scope_.temporary == "/tmp" ? tmpfsBytes("/tmp") + tmpfsBytes("/dev/shm") : 0;
+  }
+
+  static std::uint64_t reapedCpuMs() {
+    rusage use{};
+    getrusage(RUSAGE_CHILDREN, &use);
+    const auto ms = [](const timeval& time) {
+      return static_cast<std::uint64_t>(time.tv_sec) * 1000 + static_cast<std::uint64_t>(time.tv_usec) / 1000;
+    };
+    return ms(use.ru_utime) + ms(use.ru_stime);
+  }
+
+  void finish(End reason) {
+    ended_.reason = reason;
+    // A leader that ended by itself in the same moment keeps its own status.
+    int status = 0;
+    ended_.status = waitpid(leader_, &status, WNOHANG) == leader_ ? status : SIGKILL;
+    done_ = true;
+  }
+
+  pid_t leader_;
+  int control_;
+  int children_;
+  const TreeLimits& limits_;
+  const CommandScope& scope_;
+  Ended ended_;
+  bool done_ = false;
+};
+
+void closeAllButOwn(const KeeperPlan& plan) {
+  std::vector<int> keep = {STDIN_FILENO,          STDOUT_FILENO,          STDERR_FILENO,
+                           plan.control,          plan.command.workspace, plan.command.executable,
+                           plan.command.terminal, plan.command.script};
+  sandbox::closeAllBut(keep);
+}
+
+// Maps can be written by a dumpable process only; the session is none.
+sandbox::NamespacePosture enterNamespaces(const KeeperPlan& plan) {
+  if (!sandbox::anyWanted(plan.namespaces)) return {};
+  checked(Step::kUserNamespace, prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "dumpable_refused");
+  sandbox::NamespacePosture namespaces = sandbox::enterNamespaces(plan.namespaces);
+  checked(Step::kUserNamespace, prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "dumpable_refused");
+  return namespaces;
+}
+
+// With a pid namespace the one that goes on is its init; the session adopts it.
+void becomeInit(const KeeperPlan& plan, const sandbox::NamespacePosture& namespaces) {
+  if (!namespaces.pid) return;
+  const pid_t init = checked(Step::kNamespaces, fork(), "fork_refused");
+  if (init == 0) return;
+  const std::uint64_t numbers[] = {static_cast<std::uint64_t>(init)};
+  sendReport(plan.control, Report::Kind::kKeeper, numbers);
+  _exit(0);
+}
+
+// Where the command's own files lie, and what is guarded of the workspace, depend on whether there is a mount
+// namespace.
+std::optional<Scratch> settle(KeeperPlan& plan, const sandbox::NamespacePosture& namespaces) {
+  CommandScope& scope = plan.command.scope;
+  std::optional<Scratch> scratch;
+  if (namespaces.mount) {
+    scope.temporary = "/tmp";
+    scope.home = "/tmp/.home";
+    ProtectedPaths found = findProtected(plan.command.workspace);
+    scope.protectedPaths = std::move(found.present);
+    scope.protectedLinks = found.linked ? ProtectedLinks::kSome : ProtectedLinks::kNone;
+  } else {
+    scratch = Scratch::make(plan.scratchParent);
+    if (!scratch) throw SetupError(Step::kMounts, errno, "scratch_unusable");
+    scope.temporary = scratch->temporary();
+    scope.home = scratch->home();
+  }
+  plan.environment.emplace_back("HOME", scope.home);
+  plan.environment.emplace_back("TMPDIR", scope.temporary);
+  plan.command.environment = commandEnvironment(plan.environment);
+  return scratch;
+}
+
+sandbox::Fd watchChildren() {
+  sigset_t child;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  checked(Step::kIdentity, sigprocmask(SIG_BLOCK, &child, nullptr), "signals_refused");
+  return sandbox::Fd(
+      checked(Step::kIdentity, signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK), "signals_refused"));
+}
+
+struct Started {
+  pid_t leader = 0;
+  std::string text;  // what becomeCommand() wrote until it executed or failed
+};
+
+Started startCommand(KeeperPlan& plan, const sandbox::NamespacePosture& namespaces) {
+  sandbox::Pipe status = sandbox::makePipe();
+  Started started;
+  started.leader = checked(Step::kIdentity, fork(), "fork_refused");
+  if (started.leader == 0) becomeCommand(plan.command, namespaces, status.write.get());
+  status.write.reset();
+  for (const int descriptor : {plan.command.terminal, plan.command.executable, plan.command.script}) {
+    if (descriptor >= 0) close(descriptor);
+  }
+  char buffer[512];
+  ssize_t got = 0;
+  while ((got = read(status.read.get(), buffer, sizeof buffer)) > 0 || (got < 0 && errno == EINTR)) {
+    if (got > 0 && started.text.size() < kReportTextBytes)
+      started.text.append(buffer, static_cast<std::size_t>(got));
+  }
+  return started;
+}
+
+// The line that begins with '!', as Report::kFailed carries it.
+void reportFailure(int control, const std::string& text) {
+  const std::size_t mark = text.rfind('!');
+  char* rest = nullptr;
+  const unsigned long step = std::strtoul(text.c_str() + mark + 1, &rest, 10);
+  const unsigned long error = std::strtoul(rest, &rest, 10);
+  std::string reason(rest);
+  reason.erase(std::remove_if(reason.begin(), reason.end(), [](char c) { return c == ' ' || c == '\n'; }),
+               reason.end());
+  const std::uint64_t numbers[] = {step, error};
+  sendReport(control, Report::Kind::kFailed, numbers, reason);
+}
+
+void reportEnd(int control, const Ended& ended) {
+  rusage use{};
+  getrusage(RUSAGE_CHILDREN, &use);
+  std::uint64_t numbers[5] = {};
+  numbers[kWaitStatus] = static_cast<std::uint64_t>(ended.status);
+  numbers[kReason] = static_cast<std::uint64_t>(ended.reason);
+  numbers[kCpuMs] = static_cast<std::uint64_t>(use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1000 +
+                    static_cast<std::uint64_t>(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1000;
+  numbers[kMaxRssBytes] = static_cast<std::uint64_t>(use.ru_maxrss) * 1024;
+  numbers[kPeakProcesses] = std::max<std::uint32_t>(ended.peak.processes, 1);
+  sendReport(control, Report::Kind::kEnded, numbers);
+}
+
+// The session's whole life after its fork, in order: nothing inherited stays open; namespaces before the fork
+// that makes an init; the killer before there is anything to kill, because the command must be born inside of
+// its scope; the command; the keeper's own profile, which could do none of this any more.
+void keep(KeeperPlan& plan) {
+  closeAllButOwn(plan);
+  const sandbox::NamespacePosture namespaces = enterNamespaces(plan);
+  becomeInit(plan, namespaces);
+  const Killer killer = Killer::make(namespaces, plan.session);
+  const std::optional<Scratch> scratch = settle(plan, namespaces);
+  const sandbox::Fd children = watchChildren();
+  const Started started = startCommand(plan, namespaces);
+  if (started.text.find('!') != std::string::npos) {
+    killer.killAll();
+    if (scratch) scratch->remove();
+    return reportFailure(plan.control, started.text);
+  }
+  std::vector<int> own = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, plan.control, children.get()};
+  if (scratch) own.push_back(scratch->parent());
+  sandbox::enterInside(keeperPolicy(own, scratch ? scratch->parentPath() : std::string()), namespaces);
+  sendReport(plan.control, Report::Kind::kStarted, {}, started.text);
+
+  const Ended ended =
+      Watch(started.leader, plan.control, children.get(), plan.command.scope.limits, plan.command.scope)
+          .run();
+  killer.killAll();
+  if (scratch) scratch->remove();
+  reportEnd(plan.control, ended);
+}
+
+}  // namespace
+
+[[noreturn]] void runKeeper(KeeperPlan& plan) noexcept {
+  try {
+    keep(plan);
+  } catch (const SetupError& error) {
+    const std::uint64_t numbers[] = {static_cast<std::uint64_t>(error.step()),
+                                     static_cast<std::uint64_t>(error.error())};
+    sendReport(plan.control, Report::Kind::kFailed, numbers, error.reason());
+  } catch (const std::exception&) {
+    sendReport(plan.control, Report::Kind::kFailed, {}, "internal_error");
+  }
+  // In a pid namespace this ends whatever is left.
+  _exit(0);
+}
+
+}  // namespace factionos::session

@@ -1,0 +1,52 @@
+// The session supervisor: one process for one command. Trusted code; reads typed messages from the launcher
+// and reports of its own keeper, and nothing that the command says.
+#include <csignal>
+#include <optional>
+
+#include <sodium.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "protocol/rpc/connection.h"
+#include "protocol/rpc/deadline.h"
+#include "protocol/rpc/loop.h"
+#include "sandbox/enter.h"
+#include "sandbox/tree.h"
+#include "workers/common/start.h"
+#include "workers/session/policy.h"
+#include "workers/session/service.h"
+
+namespace {
+
+using namespace factionos;
+
+constexpr auto kEndDeadline = 30 * kj::SECONDS;
+
+// Serves until the launcher closes the line, then leaves nothing behind.
+void serve(const session::LastResort& lastResort) {
+  rpc::Loop loop;
+  session::Service service(loop, worker::kScope, lastResort);
+  rpc::Connection connection(loop, rpc::OwnFd(worker::kLine), {.role = rpc::Role::kServer},
+                             service.capability());
+  connection.onDisconnect().wait(loop.waitScope());
+  rpc::withDeadline(loop.timer(), kEndDeadline, service.end()).wait(loop.waitScope());
+}
+
+}  // namespace
+
+int main() {
+  worker::mustBeStarted("session", {worker::kScope});
+  return worker::guarded([]() {
+    // A broken lease of a hashed file announces itself by SIGIO, which would end us.
+    signal(SIGIO, SIG_IGN);
+    sandbox::becomeSubreaper();
+    if (sodium_init() < 0) throw sandbox::SetupError(sandbox::Step::kIdentity, 0, "sodium_unusable");
+    const auto launcher = sandbox::OutsideWitness::take(getppid());
+
+    const sandbox::Policy policy = session::policy();
+    const sandbox::Posture posture = sandbox::enter(policy);
+    worker::selfCheck(policy, posture);
+
+    serve(session::LastResort(launcher ? sandbox::ProvenScope::prove(*launcher) : std::nullopt));
+  });
+}

@@ -1,0 +1,204 @@
+#include "workers/session/prepare.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "workers/session/shebang.h"
+#include "workers/session/system_paths.h"
+
+namespace factionos::session {
+namespace {
+
+constexpr std::uint64_t kProgramBytes = std::uint64_t{2} << 30;   // above: file_too_large
+constexpr std::uint64_t kOperandBytes = std::uint64_t{64} << 20;  // of all operands; above: hashed by state
+constexpr std::size_t kOperands = 16;  // a longer list is covered by its first ones
+constexpr std::string_view kElf = "\177ELF";
+
+std::string_view fileName(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+std::string label(std::string_view path) {
+  const std::string_view name = fileName(path);
+  return isLabel(name) ? std::string(name) : "program";
+}
+
+bool ownedOrWritable(int file) {
+  struct stat status {};
+  return fstat(file, &status) != 0 || status.st_uid == geteuid() ||
+         faccessat(file, "", W_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
+}
+
+// Puts a file under the approval: lease first, so that what is hashed stays.
+std::optional<Denied> cover(Prepared& prepared, std::string name, sandbox::Fd file) {
+  CoveredFile covered{std::move(name), std::move(file), {}, {}, {}};
+  covered.lease = ReadLease(covered.file.get());
+  if (covered.lease.state() == ReadLease::State::kOpenForWriting) return Denied{"file_busy", "read_lease"};
+  std::variant<Hashed, Denied> hashed = hashFile(covered.file.get(), kProgramBytes);
+  if (const Denied* denied = std::get_if<Denied>(&hashed)) return *denied;
+  covered.digest = std::get<Hashed>(hashed).digest;
+  covered.state = std::get<Hashed>(hashed).state;
+  prepared.covered.push_back(std::move(covered));
+  return std::nullopt;
+}
+
+// Regular files of the workspace that argv names. What can't be read whole is covered by its state.
+void coverOperands(Prepared& prepared, const std::vector<std::string>& argv, const Resolver& resolver) {
+  std::uint64_t left = kOperandBytes;
+  std::size_t count = 0;
+  for (std::size_t i = 1; i < argv.size() && count < kOperands; ++i) {
+    sandbox::Fd file = resolver.operand(argv[i]);
+    if (!file) continue;
+    CoveredFile covered{"operand:" + std::to_string(++count), std::move(file), {}, {}, {}};
+    std::variant<Hashed, Denied> hashed = hashFile(covered.file.get(), left);
+    if (std::holds_alternative<Denied>(hashed)) {
+      struct stat status {};
+      if (fstat(covered.file.get(), &status) != 0) continue;
+      hashed = hashState(status);
+    } else {
+      left -= static_cast<std::uint64_t>(std::get<Hashed>(hashed).state.size);
+    }
+    covered.digest = std::get<Hashed>(hashed).digest;
+    covered.state = std::get<Hashed>(hashed).state;
+    prepared.covered.push_back(std::move(covered));
+  }
+}
+
+std::string head(int file) {
+  std::array<char, kShebangBytes> buffer{};
+  const ssize_t got = pread(file, buffer.data(), buffer.size(), 0);
+  return {buffer.data(), got > 0 ? static_cast<std::size_t>(got) : 0};
+}
+
+struct Interpreter {
+  Found file;
+  std::vector<std::string> argv;  // its name and its argument
+};
+
+// "#!/usr/bin/env NAME" is what its author means by it, the interpreter NAME: resolved here, by our search
+// path, so that the interpreter is covered by the approval and not env alone.
+bool isEnv(const Shebang& shebang) {
+  return fileName(shebang.interpreter) == "env" && !shebang.argument.empty() &&
+         shebang.argument.front() != '-' && shebang.argument.find_first_of("= \t/") == std::string::npos;
+}
+
+std::variant<Interpreter, Denied> interpreterOf(const Shebang& shebang, const Resolver& resolver) {
+  const bool viaEnv = isEnv(shebang);
+  const std::string& name = viaEnv ? shebang.argument : shebang.interpreter;
+  if (!viaEnv && name.front() != '/') return Denied{"interpreter_refused", "absolute_path"};
+  std::variant<Found, Denied> found = resolver.program(name);
+  if (const Denied* denied = std::get_if<Denied>(&found)) {
+    return Denied{"interpreter_refused", denied->code};
+  }
+  Interpreter interpreter{std::move(std::get<Found>(found)), {name}};
+  if (!viaEnv && !shebang.argument.empty()) interpreter.argv.push_back(shebang.argument);
+  if (!head(interpreter.file.file.get()).starts_with(kElf)) return Denied{"interpreter_refused", "binary"};
+  return interpreter;
+}
+
+// A script is run by its hashed interpreter. One that we or others like us could rewrite is handed over by
+// the hashed descriptor; one of the system goes by its path, which programs look at to find their own parts.
+std::optional<Denied> coverInterpreter(Prepared& prepared, const Shebang& shebang,
+                                       const std::string& scriptPath, const std::vector<std::string>& argv,
+                                       const Resolver& resolver) {
+  std::variant<Interpreter, Denied> found = interpreterOf(shebang, resolver);
+  if (const Denied* denied = std::get_if<Denied>(&found)) return *denied;
+  Interpreter& interpreter = std::get<Interpreter>(found);
+
+  prepared.argv = std::move(interpreter.argv);
+  const int script = prepared.covered.front().file.get();
+  if (ownedOrWritable(script)) {
+    prepared.scriptDescriptor = script;
+    prepared.argv.push_back("/proc/self/fd/" + std::to_string(script));
+  } else {
+    prepared.argv.push_back(scriptPath);
+  }
+  prepared.argv.insert(prepared.argv.end(), argv.begin() + 1, argv.end());
+  prepared.executed = prepared.covered.size();
+  return cover(prepared, "interpreter", std::move(interpreter.file.file));
+}
+
+// Names of programs that read commands from their terminal unless they are given something to run.
+Interactive interactivity(std::string_view program, const std::vector<std::string>& argv) {
+  constexpr std::array kShells = {"sh",    "bash",   "dash",   "zsh",     "ksh",   "fish",  "ash",   "csh",
+                                  "tcsh",  "python", "node",   "ruby",    "irb",   "perl",  "php",   "lua",
+                                  "ghci",  "psql",   "gdb",    "sqlite3", "bc",    "ftp",   "ssh",   "telnet",
+                                  "mysql", "ed",     "vi",     "vim",     "nano",  "emacs", "less",  "more",
+                                  "top",   "htop",   "screen", "tmux",    "julia", "R",     "scheme"};
+  const bool known = std::ranges::any_of(kShells, [program](std::string_view name) {
+    if (!program.starts_with(name)) return false;
+    return program.substr(name.size()).find_first_not_of("0123456789.") == std::string_view::npos;
+  });
+  if (!known) return Interactive::kNo;
+  for (std::size_t i = 1; i < argv.size(); ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "-i" || argument == "-s") return Interactive::kYes;
+    if (argument.starts_with("-c") || argument.starts_with("-e") || argument.starts_with("-m"))
+      return Interactive::kNo;
+    // Editors, pagers and debuggers take a file and read the terminal all the same; interpreters take a
+    // script instead.
+    if (!argument.starts_with("-")) {
+      constexpr std::array kReadAnyway = {"gdb", "vi",   "vim",   "nano",    "emacs", "less",   "more",
+                                          "ed",  "psql", "mysql", "sqlite3", "ssh",   "telnet", "ftp"};
+      return std::ranges::find(kReadAnyway, program) != kReadAnyway.end() ? Interactive::kYes
+                                                                          : Interactive::kNo;
+    }
+  }
+  return Interactive::kYes;
+}
+
+bool isValid(const Request& request) {
+  constexpr auto hasNul = [](const std::string& text) { return text.find('\0') != std::string::npos; };
+  if (request.shell.has_value() == !request.argv.empty()) return false;
+  if (request.shell && (request.shell->empty() || hasNul(*request.shell))) return false;
+  return std::ranges::none_of(request.argv, hasNul) && std::ranges::none_of(request.environment, hasNul) &&
+         std::ranges::none_of(request.readPaths, hasNul);
+}
+
+}  // namespace
+
+std::variant<Prepared, Denied> prepare(const Request& request, const Resolver& resolver) {
+  if (!isValid(request)) return Denied{"request_invalid", "exactly_one_of_argv_and_shell"};
+  const std::vector<std::string> argv =
+      request.shell ? std::vector<std::string>{"/bin/sh", "-c", *request.shell} : request.argv;
+
+  std::variant<Found, Denied> found = resolver.program(argv.front());
+  if (const Denied* denied = std::get_if<Denied>(&found)) return *denied;
+  Found& program = std::get<Found>(found);
+
+  Prepared prepared;
+  prepared.argv = argv;
+  prepared.label = request.shell ? "sh" : label(program.path);
+  prepared.program = request.shell ? "sh" : program.place == Place::kWorkspace ? "workspace" : program.path;
+  const std::string path = program.path;
+  if (std::optional<Denied> denied = cover(prepared, "program", std::move(program.file))) return *denied;
+
+  const std::string first = head(prepared.covered.front().file.get());
+  const FirstLine line = parseShebang(first);
+  if (const Shebang* shebang = std::get_if<Shebang>(&line)) {
+    if (std::optional<Denied> denied = coverInterpreter(prepared, *shebang, path, argv, resolver))
+      return *denied;
+  } else if (!first.starts_with(kElf)) {
+    return Denied{"program_format", "binary_or_script"};
+  }
+  if (!request.shell) {
+    prepared.interactive = interactivity(fileName(path), argv);
+    coverOperands(prepared, argv, resolver);
+  }
+  return prepared;
+}
+
+bool isUnchanged(const Prepared& prepared) {
+  return std::ranges::all_of(prepared.covered, [](const CoveredFile& covered) {
+    struct stat status {};
+    return fstat(covered.file.get(), &status) == 0 && FileState::of(status) == covered.state;
+  });
+}
+
+}  // namespace factionos::session

@@ -1,0 +1,41 @@
+// What a command may not change inside of its own workspace: files that others execute, or read as their
+// settings.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace factionos::session {
+
+enum class Guard {
+  kMountPoint,  // stays writable, but can't be renamed or removed, and so can't be replaced as a whole
+  kReadOnly,
+};
+
+struct ProtectedName {
+  std::string_view path;  // relative to the workspace
+  Guard guard;
+  std::string_view reason;
+};
+
+// The list itself. core.hooksPath of .git/config comes on top.
+std::span<const ProtectedName> protectedNames();
+
+struct ProtectedPath {
+  std::string path;  // relative to the workspace, without symbolic links
+  Guard guard = Guard::kReadOnly;
+};
+
+struct ProtectedPaths {
+  std::vector<ProtectedPath> present;  // parents before what lies in them
+  bool linked = false;  // a name is a symbolic link: its target, if inside, is in `present`, but the link can
+                        // be replaced
+};
+
+// What of the list exists now in `workspace` (O_PATH directory, borrowed). Makes nothing: a name that does
+// not exist leaves no ghost file, and can be created by the command (posture protected_paths:existing_only).
+ProtectedPaths findProtected(int workspace);
+
+}  // namespace factionos::session

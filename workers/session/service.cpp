@@ -1,0 +1,259 @@
+#include "workers/session/service.h"
+
+#include <algorithm>
+#include <csignal>
+#include <string>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <kj/timer.h>
+
+#include "protocol/rpc/descriptor.h"
+#include "sandbox/landlock.h"
+#include "sandbox/setup_error.h"
+#include "workers/session/command_environment.h"
+#include "workers/session/enter_second_stage.h"
+#include "workers/session/prepare.h"
+#include "workers/session/pty_pair.h"
+#include "workers/session/request.h"
+
+namespace factionos::session {
+namespace {
+
+// How long a script stays under its read lease once its interpreter runs: it has read a file of usual size by
+// then, and who saves the file in an editor waits no longer than this.
+constexpr auto kScriptLease = 2 * kj::SECONDS;
+
+constexpr auto kStartDeadline = 15 * kj::SECONDS;
+
+void fill(schema::Denial::Builder denial, const Denied& denied) {
+  denial.setCode(kj::StringPtr(std::string(denied.code).c_str()));
+  if (!denied.rule.empty()) denial.setRule(kj::StringPtr(std::string(denied.rule).c_str()));
+  if (!denied.target.empty()) denial.setTarget(kj::StringPtr(denied.target.c_str()));
+}
+
+TreeLimits limitsOf(schema::Limits::Reader limits) {
+  TreeLimits result;
+  if (limits.getProcesses() != 0) result.processes = limits.getProcesses();
+  if (limits.getMemoryBytes() != 0) result.memoryBytes = limits.getMemoryBytes();
+  if (limits.getOpenFiles() != 0) result.openFiles = limits.getOpenFiles();
+  if (limits.getCpuSeconds() != 0) result.cpuSeconds = limits.getCpuSeconds();
+  if (limits.getFileBytes() != 0) result.fileBytes = limits.getFileBytes();
+  return result;
+}
+
+schema::EndReason reasonOf(End reason) {
+  switch (reason) {
+    case End::kExited:
+      return schema::EndReason::EXITED;
+    case End::kKilled:
+      return schema::EndReason::KILLED;
+    case End::kProcesses:
+      return schema::EndReason::LIMIT_PROCESSES;
+    case End::kMemory:
+      return schema::EndReason::LIMIT_MEMORY;
+    case End::kCpu:
+      return schema::EndReason::LIMIT_CPU;
+    case End::kLost:
+      return schema::EndReason::LOST;
+  }
+  return schema::EndReason::LOST;
+}
+
+void fill(schema::Session::ExitedResults::Builder results, const TreeEnded& ended) {
+  auto exit = results.initExit();
+  if (ended.reason == End::kLost) {
+    exit.setLost();
+  } else if (WIFSIGNALED(ended.waitStatus)) {
+    exit.setSignal(static_cast<std::uint8_t>(WTERMSIG(ended.waitStatus)));
+  } else {
+    exit.setCode(static_cast<std::uint8_t>(WEXITSTATUS(ended.waitStatus)));
+  }
+  results.setReason(reasonOf(ended.reason));
+  auto usage = results.initUsage();
+  usage.setCpuMs(ended.cpuMs);
+  usage.setMaxRssBytes(ended.maxRssBytes);
+  usage.setPeakProcesses(ended.peakProcesses);
+}
+
+// What may be sent to a command: what common.capnp's Signal lists.
+bool isSendable(std::uint8_t number) {
+  constexpr int kSendable[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGSTOP};
+  return std::ranges::find(kSendable, static_cast<int>(number)) != std::end(kSendable);
+}
+
+}  // namespace
+
+struct Service::State {
+  State(rpc::Loop& theLoop, int theWorkspace, const LastResort& theLastResort)
+      : loop(theLoop),
+        workspace(theWorkspace),
+        workspacePath(realPath(theWorkspace)),
+        lastResort(theLastResort) {}
+
+  rpc::Loop& loop;
+  const int workspace;
+  const std::string workspacePath;
+  const LastResort& lastResort;
+  Request request;
+  std::optional<Prepared> prepared;
+  std::unique_ptr<Tree> tree;
+  kj::Promise<void> leases = nullptr;
+};
+
+class Service::Server final : public schema::Session::Server {
+ public:
+  explicit Server(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  kj::Promise<void> prepare(PrepareContext context) override {
+    if (const std::optional<Denied> denied = prepareCommand(context))
+      fill(context.getResults().initDenial(), *denied);
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> start(StartContext context) override {
+    std::variant<PtyPair, Denied> opened = launch(context.getParams());
+    if (const Denied* denied = std::get_if<Denied>(&opened)) {
+      fill(context.getResults().initDenial(), *denied);
+      return kj::READY_NOW;
+    }
+    sandbox::Fd master = std::move(std::get<PtyPair>(opened).master);
+    return state_->tree->whenStarted().then(
+        [this, context, master = std::move(master)](std::variant<Posture, Denied> started) mutable {
+          answerStart(context, std::move(master), started);
+        });
+  }
+
+  kj::Promise<void> exited(ExitedContext context) override {
+    rpc::allowCancellation(context);
+    if (!state_->tree) {
+      fill(context.getResults(), TreeEnded{});
+      return kj::READY_NOW;
+    }
+    return state_->tree->whenEnded().then(
+        [context](const TreeEnded& ended) mutable { fill(context.getResults(), ended); });
+  }
+
+  kj::Promise<void> signal(SignalContext context) override {
+    const std::uint8_t number = context.getParams().getNumber();
+    if (!isSendable(number)) {
+      fill(context.getResults().initDenial(), Denied{"signal_refused", "listed_signals"});
+    } else if (!state_->tree || state_->tree->isOver()) {
+      fill(context.getResults().initDenial(), Denied{"ended", "session"});
+    } else {
+      state_->tree->signal(number);
+    }
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> kill(KillContext) override {
+    if (!state_->tree) return kj::READY_NOW;
+    state_->tree->kill();
+    return state_->tree->whenEnded().ignoreResult();
+  }
+
+ private:
+  std::optional<Denied> prepareCommand(PrepareContext& context) {
+    if (state_->prepared || state_->tree) return Denied{"already_prepared", "one_command"};
+    if (sandbox::landlockAbi() == 0) return Denied{"sandbox_unavailable", "landlock_missing"};
+    if (state_->workspacePath.empty()) return Denied{"workspace_gone", "workspace"};
+    std::variant<Request, Denied> read = readRequest(context.getParams().getCommand());
+    if (const Denied* denied = std::get_if<Denied>(&read)) return *denied;
+    state_->request = std::move(std::get<Request>(read));
+
+    const Resolver resolver(state_->workspace, state_->workspacePath, state_->request.readPaths);
+    std::variant<Prepared, Denied> prepared = session::prepare(state_->request, resolver);
+    if (const Denied* denied = std::get_if<Denied>(&prepared)) return *denied;
+    state_->prepared = std::move(std::get<Prepared>(prepared));
+    describe(*state_->prepared, context.getResults().initPrepared());
+    return std::nullopt;
+  }
+
+  std::variant<PtyPair, Denied> launch(StartParams::Reader params) {
+    if (!state_->prepared || state_->tree) return Denied{"not_prepared", "prepare_first"};
+    if (!isUnchanged(*state_->prepared)) return Denied{"approval_drift", "digest_changed"};
+    std::variant<PtyPair, Denied> opened =
+        openPtyPair({params.getWindow().getCols(), params.getWindow().getRows()});
+    if (std::holds_alternative<Denied>(opened)) return opened;
+    PtyPair& pty = std::get<PtyPair>(opened);
+    try {
+      state_->tree =
+          std::make_unique<Tree>(state_->loop, plan(pty, limitsOf(params.getLimits())), state_->lastResort);
+    } catch (const sandbox::SetupError& error) {
+      return Denied{"sandbox_unavailable", "setup", std::string(error.reason())};
+    }
+    pty.slave.reset();  // the master's end of file is the end of the last process that holds the terminal
+    return opened;
+  }
+
+  KeeperPlan plan(const PtyPair& pty, const TreeLimits& limits) const {
+    const Prepared& prepared = *state_->prepared;
+    const Request& request = state_->request;
+    KeeperPlan plan;
+    plan.command.workspace = state_->workspace;
+    plan.command.executable = prepared.covered[prepared.executed].file.get();
+    plan.command.script = prepared.scriptDescriptor;
+    plan.command.terminal = pty.slave.get();
+    plan.command.argv = prepared.argv;
+    plan.command.scope.workspace = state_->workspacePath;
+    plan.command.scope.terminal = pty.slavePath;
+    plan.command.scope.readPaths = request.readPaths;
+    plan.command.scope.network = request.network;
+    plan.command.scope.apiPort = request.apiPort;
+    plan.command.scope.limits = limits;
+    plan.namespaces = commandNamespaces(request.network, request.namespaces);
+    plan.scratchParent = request.scratch;
+    plan.environment = standardVariables();
+    const Variables added = profileVariables(request.environment).value();  // checked when it was read
+    plan.environment.insert(plan.environment.end(), added.begin(), added.end());
+    return plan;
+  }
+
+  void answerStart(StartContext& context, sandbox::Fd master, const std::variant<Posture, Denied>& started) {
+    if (const Denied* denied = std::get_if<Denied>(&started)) {
+      fill(context.getResults().initDenial(), *denied);
+      return;
+    }
+    releaseLeases();
+    enterSecondStage();
+    auto results = context.getResults();
+    results.setMaster(rpc::carryDescriptor<schema::Descriptor>(rpc::OwnFd(master.release())));
+    const Posture& posture = std::get<Posture>(started);
+    auto labels = results.initPosture(static_cast<unsigned>(posture.size()));
+    for (unsigned i = 0; i < labels.size(); ++i) labels.set(i, posture[i].c_str());
+  }
+
+  // Only a script's own lease outlives the start, for a moment.
+  void releaseLeases() {
+    std::vector<CoveredFile>& covered = state_->prepared->covered;
+    const std::size_t kept = state_->prepared->scriptDescriptor >= 0 ? 1 : 0;
+    covered.erase(covered.begin() + static_cast<std::ptrdiff_t>(kept), covered.end());
+    if (kept == 0) return;
+    state_->leases = state_->loop.timer()
+                         .afterDelay(kScriptLease)
+                         .then([state = state_.get()]() { state->prepared->covered.clear(); })
+                         .eagerlyEvaluate(nullptr);
+  }
+
+  std::shared_ptr<State> state_;
+};
+
+Service::Service(rpc::Loop& loop, int workspace, const LastResort& lastResort)
+    : state_(std::make_shared<State>(loop, workspace, lastResort)) {}
+
+Service::~Service() noexcept(false) = default;
+
+schema::Session::Client Service::capability() {
+  return kj::heap<Server>(state_);
+}
+
+kj::Promise<void> Service::end() {
+  if (!state_->tree) return kj::READY_NOW;
+  state_->tree->kill();
+  return state_->tree->whenEnded().ignoreResult();
+}
+
+}  // namespace factionos::session

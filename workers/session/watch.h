@@ -1,0 +1,26 @@
+// What a tree of processes uses, read from /proc.
+#pragma once
+
+#include <cstdint>
+
+namespace factionos::session {
+
+enum class Memory {
+  kResident,      // cheap; shared pages count once for each process
+  kProportional,  // exact; walks page tables
+};
+
+struct TreeUse {
+  std::uint32_t processes = 0;  // all descendants of this process, threads not counted
+  std::uint64_t memoryBytes = 0;
+  std::uint64_t cpuMs = 0;  // of the living and of the children that they have waited for
+};
+
+// Of all descendants of the calling process, itself excluded. Processes that come or go meanwhile may be
+// missed.
+TreeUse measureTree(Memory memory);
+
+// Bytes in use in the tmpfs that holds `path`; 0 if it is no tmpfs.
+std::uint64_t tmpfsBytes(const char* path);
+
+}  // namespace factionos::session
