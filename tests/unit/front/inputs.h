@@ -3,6 +3,7 @@
 // Numbers are those of the measurement that the front's rules come from, so that a reader can compare.
 #pragma once
 
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,8 @@ struct Input {
   std::vector<int> statuses;  // of all answers, in order
   End end = End::kClosed;
   Judge judge = Judge::kHeader;
+
+  friend void PrintTo(const Input& input, std::ostream* out) { *out << input.name; }
 };
 
 // Requests that are in order carry this token; the fake broker knows it.
