@@ -84,6 +84,26 @@ void loadTokens(state::Database& reader, identity::TokenIndex& index) {
   }
 }
 
+void insertToken(state::Transaction& transaction, const identity::TokenRow& row) {
+  const auto label = Label::of(row.name);
+  audit::Digest digest;
+  digest.bytes = row.digest;
+  try {
+    state::TokenTable(transaction.database())
+        .insert({.name = label,
+                 .scopes = bitsOf(row.scopes),
+                 .digest = digest,
+                 .created = row.created,
+                 .revoked = std::nullopt});
+  } catch (const state::StateUnavailable& error) {
+    if (error.fault() != state::StateFault::kConstraint) throw;
+    throw actions::Refusal({.code = ProblemCode::INVALID_REQUEST,
+                            .detail = "A token of this name exists or existed.",
+                            .field = "name"});
+  }
+  transaction.audit(recordOf(label, "create"));
+}
+
 kj::Promise<Outcome<std::string>> createToken(Core& core, identity::TokenIndex& index,
                                               const identity::SecretBytes& key, std::string_view name,
                                               identity::ScopeSet scopes) {
@@ -95,24 +115,9 @@ kj::Promise<Outcome<std::string>> createToken(Core& core, identity::TokenIndex& 
                 .detail = "A token needs a name that is a label and at least one scope.",
                 .field = "name"});
   auto token = std::make_shared<identity::MintedToken>(std::move(minted).value());
-  audit::Digest digest;
-  digest.bytes = token->row.digest;
-  const state::TokenRow row{.name = *label,
-                            .scopes = bitsOf(scopes),
-                            .digest = digest,
-                            .created = token->row.created,
-                            .revoked = std::nullopt};
   return commit<bool>(core,
-                      [row](state::Transaction& transaction) {
-                        try {
-                          state::TokenTable(transaction.database()).insert(row);
-                        } catch (const state::StateUnavailable& error) {
-                          if (error.fault() != state::StateFault::kConstraint) throw;
-                          throw actions::Refusal({.code = ProblemCode::INVALID_REQUEST,
-                                                  .detail = "A token of this name exists or existed.",
-                                                  .field = "name"});
-                        }
-                        transaction.audit(recordOf(row.name, "create"));
+                      [row = token->row](state::Transaction& transaction) {
+                        insertToken(transaction, row);
                         return true;
                       })
       .then([&index, token](Outcome<bool>&& outcome) -> Outcome<std::string> {

@@ -19,6 +19,9 @@ identity::ScopeSet scopesFrom(std::uint32_t bits);
 // The live tokens of the state, for the index that logins are judged by.
 void loadTokens(state::Database& reader, identity::TokenIndex& index);
 
+// Inside a mutation: the row and its record. Throws Refusal for a name in use.
+void insertToken(state::Transaction& transaction, const identity::TokenRow& row);
+
 // Makes a token: its digest durable and audited first, then its text, told this once.
 kj::Promise<Outcome<std::string>> createToken(Core& core, identity::TokenIndex& index,
                                               const identity::SecretBytes& key, std::string_view name,

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <CLI/App.hpp>
+#include <functional>
+
+#include "broker/cli/context.h"
+
+namespace factionos::cli {
+
+// Each adds its subcommands; a chosen one stores what is to be done in `action`, whose result is the exit
+// status.
+using Action = std::function<int()>;
+
+void addHomeCommands(CLI::App& app, Context& context, Action& action);    // init, serve, workspace
+void addActionCommands(CLI::App& app, Context& context, Action& action);  // actions, approve, reject, reveal
+void addAdminCommands(CLI::App& app, Context& context, Action& action);   // grant, token, policy
+void addAuditCommands(CLI::App& app, Context& context, Action& action);   // audit
+void addStatusCommands(CLI::App& app, Context& context, Action& action);  // status
+void addRunCommand(CLI::App& app, Context& context, Action& action);      // run
+
+}  // namespace factionos::cli
