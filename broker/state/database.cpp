@@ -1,6 +1,7 @@
 #include "broker/state/database.h"
 
 #include <string>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 
@@ -67,7 +68,12 @@ void Database::openFile(const std::filesystem::path& file, Access) {
   // from it.
   const int flags =
       SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE;
-  checkSqlite(sqlite3_open_v2(file.c_str(), &connection_->handle, flags, nullptr));
+  // NOFOLLOW refuses a link anywhere in the path; only the file itself must be none, and a home may lie
+  // behind one.
+  std::error_code error;
+  const auto directory = std::filesystem::canonical(file.parent_path(), error);
+  if (error) throw StateUnavailable(StateFault::kIo, "state database: its directory can't be found");
+  checkSqlite(sqlite3_open_v2((directory / file.filename()).c_str(), &connection_->handle, flags, nullptr));
   sqlite3_busy_timeout(handle(), kBusyTimeoutMs);
   checkSqlite(sqlite3_db_config(handle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr));
   checkSqlite(sqlite3_db_config(handle(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr));

@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <functional>
 
 #include <sys/wait.h>
@@ -168,7 +169,10 @@ TEST_F(CrashTest, LogBehindTheStateIsRefused) {
 
 TEST_F(CrashTest, OldSecretsAreGoneFromTheirFiles) {
   const std::string first = testing::readFile(paths.key());
+  const auto spare = home.path() / "another-name-of-the-old-file";
+  std::filesystem::create_hard_link(paths.key(), spare);
   open();
+  EXPECT_EQ(testing::readFile(spare), std::string(first.size(), '\0')) << "overwritten, not only unlinked";
   EXPECT_NE(testing::readFile(paths.key()), first);
   EXPECT_FALSE(std::filesystem::exists(paths.nextKey()));
 }

@@ -3,6 +3,7 @@
 #include <deque>
 
 #include <kj/async-io.h>
+#include <kj/thread.h>
 
 #include "broker/state/meta_table.h"
 #include "tests/unit/state/state_fixture.h"
@@ -75,6 +76,35 @@ TEST_F(AsyncWriterTest, WhatArrivesDuringABatchSharesTheNext) {
   EXPECT_EQ(files.syncs, 4) << "thirty callers, one sync of the log and one of the head";
   for (std::size_t i = 1; i < promises.size(); ++i) EXPECT_TRUE(promises[i].wait(io.waitScope).committed());
   EXPECT_EQ(ActionTable(*database).count(ActionState::kProposed), 31U);
+}
+
+// One thread a batch, as a pool would give it.
+BlockingExecutor threads() {
+  return [](kj::Function<void()> work) {
+    auto promise = kj::newPromiseAndCrossThreadFulfiller<void>();
+    auto thread = kj::heap<kj::Thread>([work = kj::mv(work), done = kj::mv(promise.fulfiller)]() mutable {
+      work();
+      done->fulfill();
+    });
+    return promise.promise.attach(kj::mv(thread));
+  };
+}
+
+TEST_F(AsyncWriterTest, WorksOverARealThread) {
+  AsyncWriter async(*writer, threads(), timer);
+  std::vector<kj::Promise<CommitOutcome>> promises;
+  int ran = 0;
+  for (int i = 0; i < 60; ++i) {
+    Mutation mutation = [&ran, inner = propose(ids.next(IdKind::kAction))](Transaction& transaction) {
+      inner(transaction);
+      ++ran;
+    };
+    promises.push_back(async.commit(std::move(mutation)));
+  }
+  for (auto& promise : promises) EXPECT_TRUE(promise.wait(io.waitScope).committed());
+  EXPECT_EQ(ran, 60);
+  EXPECT_TRUE(check().intact());
+  EXPECT_EQ(check().records, 60U);
 }
 
 TEST_F(AsyncWriterTest, ErrorsKeepTheirTypeAndReachTheirOwnCaller) {

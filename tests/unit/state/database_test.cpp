@@ -62,6 +62,13 @@ TEST_F(DatabaseTest, RefusesAFileThatOthersCanReadOrThatIsALink) {
   EXPECT_NO_THROW(Database(file, Access::kReadWrite));
 }
 
+TEST_F(DatabaseTest, HomeMayLieBehindALink) {
+  const testing::TempHome other;
+  std::filesystem::create_directory_symlink(home.path(), other.path() / "home");
+  EXPECT_NO_THROW(Database(other.path() / "home" / "state.db", Access::kReadWrite));
+  EXPECT_TRUE(std::filesystem::exists(file));
+}
+
 TEST_F(DatabaseTest, RefusesALaterSchema) {
   {
     Database database(file, Access::kReadWrite);
