@@ -23,6 +23,12 @@ struct InitOptions {
   bool noPassphrase = false;
 };
 
+struct ServeOptions {
+  std::optional<std::string> user;
+  std::optional<std::string> listen;
+  bool printAddress = false;
+};
+
 int init(const Context& context, const InitOptions& options) {
   const auto path = context.homePath();
   const auto home = must(home::Home::create(path));
@@ -75,14 +81,18 @@ std::string programBeside(const char* relative) {
   return path.substr(0, path.rfind('/')) + relative;
 }
 
-int serve(const Context& context, std::vector<std::string> arguments) {
+int serve(const Context& context, const ServeOptions& options) {
   const auto broker = programBeside("/../libexec/factionos/factionosd");
   std::vector<std::string> all{"factionosd"};
-  if (context.homeFlag) {
-    all.emplace_back("--home");
-    all.push_back(*context.homeFlag);
-  }
-  all.insert(all.end(), arguments.begin(), arguments.end());
+  const auto add = [&all](const char* name, const std::optional<std::string>& value) {
+    if (!value) return;
+    all.emplace_back(name);
+    all.push_back(*value);
+  };
+  add("--home", context.homeFlag);
+  add("--user", options.user);
+  add("--listen", options.listen);
+  if (options.printAddress) all.emplace_back("--print-address");
   std::vector<char*> argv;
   for (auto& each : all) argv.push_back(each.data());
   argv.push_back(nullptr);
@@ -143,11 +153,13 @@ void addHomeCommands(CLI::App& app, Context& context, Action& action) {
       [&context, &action, options]() { action = [&context, options]() { return init(context, *options); }; });
 
   auto* serveCommand = app.add_subcommand("serve", "run the broker in the foreground");
-  serveCommand->allow_extras();
-  serveCommand->callback([&context, &action, serveCommand]() {
-    action = [&context, serveCommand]() { return serve(context, serveCommand->remaining()); };
+  auto serveOptions = std::make_shared<ServeOptions>();
+  serveCommand->add_option("--user", serveOptions->user, "when started as root: the user to become at once");
+  serveCommand->add_option("--listen", serveOptions->listen, "loopback address and port; port 0 lets the kernel choose");
+  serveCommand->add_flag("--print-address", serveOptions->printAddress, "print the bound address when ready");
+  serveCommand->callback([&context, &action, serveOptions]() {
+    action = [&context, serveOptions]() { return serve(context, *serveOptions); };
   });
-  serveCommand->footer("Options of factionosd: --user NAME, --listen ADDRESS:PORT, --print-address");
 
   auto* workspace = app.add_subcommand("workspace", "the directories that guarded actions may work in");
   workspace->require_subcommand(1);

@@ -72,7 +72,8 @@ void addTemporary(std::vector<MountStep>& plan, const CommandScope& scope) {
   plan.push_back(mounts::directory(scope.home, 0700));
   plan.push_back(mounts::tmpfs("/dev/shm", size, 01777, "semaphores and shared memory"));
   plan.push_back(mounts::directory("/var"));
-  plan.push_back(mounts::symlink(scope.temporary, "/var/tmp"));
+  // A mount and no link: a workspace may lie below it.
+  plan.push_back(mounts::tmpfs("/var/tmp", size, 01777, "private, gone with the session"));
   plan.push_back(mounts::directory("/run"));
 }
 
