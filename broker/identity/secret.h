@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "broker/home/home.h"
 #include "broker/home/result.h"
@@ -24,6 +25,13 @@ class SecretBytes {
  public:
   SecretBytes() = default;
   explicit SecretBytes(std::size_t size);  // zeroed; throws std::bad_alloc
+  SecretBytes(SecretBytes&& other) noexcept
+      : bytes_(std::move(other.bytes_)), size_(std::exchange(other.size_, 0)) {}
+  SecretBytes& operator=(SecretBytes&& other) noexcept {
+    bytes_ = std::move(other.bytes_);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
+  }
   static SecretBytes copyOf(std::string_view text);
   static SecretBytes random(std::size_t size);
 

@@ -196,6 +196,7 @@ TEST(SecretBytes, ForgetsItsTail) {
   EXPECT_EQ(bytes[11], 0);
   SecretBytes moved = std::move(secret);
   EXPECT_EQ(moved.text(), "passphrase");
+  EXPECT_TRUE(secret.empty());  // NOLINT(bugprone-use-after-move): that it is empty is the rule
 }
 
 }  // namespace
