@@ -2,6 +2,7 @@
 #include "protocol/rpc/connection.h"
 #include "protocol/rpc/loop.h"
 #include "sandbox/enter.h"
+#include "workers/common/lifetime.h"
 #include "workers/common/start.h"
 #include "workers/pty/policy.h"
 #include "workers/pty/service.h"
@@ -10,12 +11,15 @@ namespace {
 
 using namespace factionos;
 
-// Serves until the broker closes the line.
+// Serves until the broker closes the line or the launcher is gone.
 void serve() {
   rpc::Loop loop;
   rpc::Connection connection(loop, rpc::OwnFd(worker::kLine),
                              {.role = rpc::Role::kServer, .maxFdsPerMessage = 1}, pty::makeService(loop));
-  connection.onDisconnect().wait(loop.waitScope());
+  connection.onDisconnect()
+      .ignoreResult()
+      .exclusiveJoin(worker::whenLauncherGone(loop))
+      .wait(loop.waitScope());
 }
 
 }  // namespace

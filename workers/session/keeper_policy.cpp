@@ -22,7 +22,9 @@ sandbox::Policy keeperPolicy(std::vector<int> keep, const std::string& scratchPa
     policy.files.rules.push_back(sandbox::allowPath(scratchParent, access::kRead | access::kRemove,
                                                     "removes the session's directory"));
   }
-  policy.scopes = {sandbox::Need::kIfAvailable, sandbox::Need::kIfAvailable};
+  // Signals: the scope that the tree lives in was entered before it; another one here would shut the tree
+  // out.
+  policy.scopes = {sandbox::Need::kIfAvailable, sandbox::Need::kOff};
 
   policy.seccomp.unlisted = sandbox::Verdict::killProcess();  // the tree dies with it
   policy.seccomp.rules = {

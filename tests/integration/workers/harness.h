@@ -179,6 +179,9 @@ std::vector<pid_t> childrenOf(pid_t parent);
 // Names of programs, "/proc/PID/comm".
 std::string nameOf(pid_t pid);
 
+// Whether nobody listens on this TCP port of 127.0.0.1.
+bool refusesConnections(std::uint16_t port);
+
 std::string denialText(schema::Denial::Reader denial);
 
 // Skips, or fails where FACTIONOS_REQUIRE_ALL=1 says that this machine must have everything.
