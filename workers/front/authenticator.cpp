@@ -58,27 +58,36 @@ kj::Promise<LoginOutcome> Authenticator::token(std::string_view token) {
     return refused(schema::ProblemCode::UNAUTHENTICATED);
   const TokenKey key = keyOf(token);
   if (const LoginOutcome* known = remembered(key)) return *known;
-  if (const auto found = asking_.find(key); found != asking_.end()) return found->second.addBranch();
-  refillFailures();
-  if (failuresLeft_ < 1 || asking_.size() >= kMaxAsking)
-    return refused(schema::ProblemCode::RATE_LIMITED, 1000 / kFailuresPerSecond);
-  auto& fork = asking_.emplace(key, ask(token, key).fork()).first->second;
-  // The fork may not go away while it is being settled: it is taken out a turn later.
-  tasks_.add(fork.addBranch().then(
-      [this, key](LoginOutcome&&) { return kj::evalLater([this, key] { asking_.erase(key); }); }));
-  return fork.addBranch();
+  const Question question(key, epoch_);
+  auto found = asking_.find(question);
+  if (found == asking_.end()) {
+    refillFailures();
+    if (failuresLeft_ < 1 || asking_.size() >= kMaxAsking)
+      return refused(schema::ProblemCode::RATE_LIMITED, 1000 / kFailuresPerSecond);
+    found = asking_.emplace(question, Waiting()).first;
+    tasks_.add(ask(token).then([this, question](const LoginOutcome& outcome) { settle(question, outcome); }));
+  }
+  auto answer = kj::newPromiseAndFulfiller<LoginOutcome>();
+  found->second.push_back(kj::mv(answer.fulfiller));
+  return kj::mv(answer.promise);
 }
 
-kj::Promise<LoginOutcome> Authenticator::ask(std::string_view token, const TokenKey& key) {
+void Authenticator::settle(const Question& question, const LoginOutcome& outcome) {
+  const bool answered = outcome.login != nullptr || outcome.code != schema::ProblemCode::NOT_READY;
+  if (answered && outcome.login == nullptr) failuresLeft_ = std::max(0.0, failuresLeft_ - 1);
+  if (answered && question.second == epoch_) remember(question.first, outcome);
+  const auto found = asking_.find(question);
+  Waiting waiting = std::move(found->second);
+  asking_.erase(found);
+  for (auto& waiter : waiting) waiter->fulfill(LoginOutcome(outcome));
+}
+
+kj::Promise<LoginOutcome> Authenticator::ask(std::string_view token) {
   FACTIONOS_IF_SOME(gate, gate_) {
     auto request = gate.tokenRequest();
     request.setToken(kj::arrayPtr(reinterpret_cast<const kj::byte*>(token.data()), token.size()));
-    auto answered = request.send().then([this, askedIn = epoch_, key](auto&& response) {
-      LoginOutcome outcome = outcomeOf(response.getLogin(), askedIn);
-      if (outcome.login == nullptr) failuresLeft_ = std::max(0.0, failuresLeft_ - 1);
-      if (askedIn == epoch_) remember(key, outcome);
-      return outcome;
-    });
+    auto answered = request.send().then(
+        [this, askedIn = epoch_](auto&& response) { return outcomeOf(response.getLogin(), askedIn); });
     return rpc::withDeadline(timer_, kAskLimit, kj::mv(answered)).catch_([](kj::Exception&&) {
       return refused(schema::ProblemCode::NOT_READY);
     });

@@ -8,6 +8,8 @@
 #include <map>
 #include <memory>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <kj/async.h>
 #include <kj/timer.h>
@@ -63,11 +65,15 @@ class Authenticator final : private kj::TaskSet::ErrorHandler {
     kj::TimePoint goodUntil;  // of a refusal
   };
   using Entries = std::list<Entry>;  // used last first
+  using Question =
+      std::pair<TokenKey, std::uint64_t>;  // the second is the epoch: an older answer is no answer
+  using Waiting = std::vector<kj::Own<kj::PromiseFulfiller<LoginOutcome>>>;
 
   TokenKey keyOf(std::string_view token) const;
   const LoginOutcome* remembered(const TokenKey& key);
   void remember(const TokenKey& key, const LoginOutcome& outcome);
-  kj::Promise<LoginOutcome> ask(std::string_view token, const TokenKey& key);
+  kj::Promise<LoginOutcome> ask(std::string_view token);
+  void settle(const Question& question, const LoginOutcome& outcome);
   LoginOutcome outcomeOf(schema::Login::Reader login, std::uint64_t askedIn);
   void refillFailures();
   void taskFailed(kj::Exception&& exception) override;
@@ -79,7 +85,7 @@ class Authenticator final : private kj::TaskSet::ErrorHandler {
   std::uint64_t epoch_ = 1;
   Entries entries_;
   std::map<TokenKey, Entries::iterator> index_;
-  std::map<TokenKey, kj::ForkedPromise<LoginOutcome>> asking_;
+  std::map<Question, Waiting> asking_;
   double failuresLeft_ = kFailureBurst;
   kj::TimePoint refilled_;
   kj::TaskSet tasks_;

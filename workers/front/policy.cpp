@@ -40,6 +40,10 @@ sandbox::Policy frontPolicy() {
       allow(accepting(), "its listeners"),
       allow(families::signals(), "its loop ignores SIGPIPE"),
       refuse(families::ioUring(), ENOSYS, "libuv asks for it and does without"),
+      kill(families::tracing(), "an escape: no handler runs after one"),
+      kill(families::mounting(), "an escape"),
+      kill(families::namespaceCalls(), "an escape"),
+      kill(families::kernelSurface(), "an escape"),
 #ifdef FACTIONOS_SANITIZED
       allow(families::sanitizerRuntime(), "sanitizer builds only"),
 #endif

@@ -21,7 +21,12 @@ namespace factionos::front {
 namespace {
 
 constexpr std::uint64_t kBodiesInFlight = 64U << 20U;  // eight of the largest
-constexpr unsigned kMaxListeners = 8;
+// As the broker's table of lines has it for the front's.
+constexpr rpc::ConnectionOptions kLineOptions{.role = rpc::Role::kClient,
+                                              .maxFdsPerMessage = 4,
+                                              .traversalLimitInWords = 2U << 20U,  // 16 MiB
+                                              .nestingLimit = 64,
+                                              .flowLimitInWords = 4U << 20U};
 
 std::string randomPrefix() {
   unsigned char random[5];
@@ -46,7 +51,7 @@ class Front {
   Front(rpc::Loop& loop, rpc::OwnFd line, Prepared& prepared)
       : loop_(loop),
         prepared_(prepared),
-        connection_(loop, kj::mv(line), {.role = rpc::Role::kClient, .maxFdsPerMessage = kMaxListeners}),
+        connection_(loop, kj::mv(line), kLineOptions),
         authenticator_(loop.timer(), prepared.hashKey),
         snapshots_(prepared.routes),
         dispatcher_(loop.timer(), prepared.reader),
