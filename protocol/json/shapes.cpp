@@ -34,6 +34,12 @@ void narrow(ValueShape& value, schema::Range::Reader range) {
   KJ_REQUIRE(range.getMax() >= 0, "a $range that ends below zero is not supported");
 }
 
+void narrow(ValueShape& value, schema::TextLimit::Reader limit) {
+  KJ_REQUIRE(value.kind == ValueKind::kText && limit.getMin() <= limit.getMax(), "impossible $text");
+  value.minBytes = limit.getMin();
+  value.maxBytes = limit.getMax();
+}
+
 }  // namespace
 
 const FieldShape* StructShape::find(std::string_view jsonName) const {
@@ -137,12 +143,9 @@ void Shapes::annotate(FieldShape& shape) {
       case annotation::kRequired:
         shape.required = true;
         break;
-      case annotation::kText: {
-        auto limit = value.getStruct().getAs<schema::TextLimit>();
-        bounded.minBytes = limit.getMin();
-        bounded.maxBytes = limit.getMax();
+      case annotation::kText:
+        narrow(bounded, value.getStruct().getAs<schema::TextLimit>());
         break;
-      }
       case annotation::kItems:
         shape.maxItems = value.getUint32();
         break;
