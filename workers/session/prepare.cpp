@@ -35,16 +35,17 @@ bool ownedOrWritable(int file) {
          faccessat(file, "", W_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
 }
 
-// Puts a file under the approval: lease first, so that what is hashed stays.
+Changeable changeability(int file) {
+  return ownedOrWritable(file) ? Changeable::kYes : Changeable::kNo;
+}
+
 std::optional<Denied> cover(Prepared& prepared, std::string name, sandbox::Fd file) {
-  CoveredFile covered{std::move(name), std::move(file), {}, {}, {}};
-  covered.lease = ReadLease(covered.file.get());
-  if (covered.lease.state() == ReadLease::State::kOpenForWriting) return Denied{"file_busy", "read_lease"};
-  std::variant<Hashed, Denied> hashed = hashFile(covered.file.get(), kProgramBytes);
+  std::variant<Hashed, Denied> hashed = hashFile(file.get(), kProgramBytes);
   if (const Denied* denied = std::get_if<Denied>(&hashed)) return *denied;
-  covered.digest = std::get<Hashed>(hashed).digest;
-  covered.state = std::get<Hashed>(hashed).state;
-  prepared.covered.push_back(std::move(covered));
+  const Hashed& known = std::get<Hashed>(hashed);
+  const Changeable changeable = changeability(file.get());
+  prepared.covered.push_back(
+      {std::move(name), std::move(file), known.digest, known.state, changeable, HashedBy::kContent, {}});
   return std::nullopt;
 }
 
@@ -55,18 +56,24 @@ void coverOperands(Prepared& prepared, const std::vector<std::string>& argv, con
   for (std::size_t i = 1; i < argv.size() && count < kOperands; ++i) {
     sandbox::Fd file = resolver.operand(argv[i]);
     if (!file) continue;
-    CoveredFile covered{"operand:" + std::to_string(++count), std::move(file), {}, {}, {}};
-    std::variant<Hashed, Denied> hashed = hashFile(covered.file.get(), left);
+    HashedBy hashedBy = HashedBy::kContent;
+    std::variant<Hashed, Denied> hashed = hashFile(file.get(), left);
     if (std::holds_alternative<Denied>(hashed)) {
       struct stat status {};
-      if (fstat(covered.file.get(), &status) != 0) continue;
+      if (fstat(file.get(), &status) != 0) continue;
       hashed = hashState(status);
+      hashedBy = HashedBy::kState;
     } else {
       left -= static_cast<std::uint64_t>(std::get<Hashed>(hashed).state.size);
     }
-    covered.digest = std::get<Hashed>(hashed).digest;
-    covered.state = std::get<Hashed>(hashed).state;
-    prepared.covered.push_back(std::move(covered));
+    const Hashed& known = std::get<Hashed>(hashed);
+    prepared.covered.push_back({"operand:" + std::to_string(++count),
+                                std::move(file),
+                                known.digest,
+                                known.state,
+                                Changeable::kYes,
+                                hashedBy,
+                                {}});
   }
 }
 
@@ -194,11 +201,21 @@ std::variant<Prepared, Denied> prepare(const Request& request, const Resolver& r
   return prepared;
 }
 
-bool isUnchanged(const Prepared& prepared) {
-  return std::ranges::all_of(prepared.covered, [](const CoveredFile& covered) {
+std::optional<Denied> hold(Prepared& prepared) {
+  for (CoveredFile& covered : prepared.covered) {
+    const Denied drift{"approval_drift", "digest_changed", covered.label};
+    if (covered.changeable == Changeable::kYes) covered.lease = ReadLease(covered.file.get());
+    if (covered.lease.state() == ReadLease::State::kOpenForWriting) return drift;
     struct stat status {};
-    return fstat(covered.file.get(), &status) == 0 && FileState::of(status) == covered.state;
-  });
+    if (fstat(covered.file.get(), &status) != 0 || !(FileState::of(status) == covered.state)) return drift;
+    // A write in the same tick of the clock as the last one leaves the same change time: only the content
+    // tells.
+    if (covered.changeable == Changeable::kNo || covered.hashedBy == HashedBy::kState) continue;
+    const std::variant<Hashed, Denied> hashed = hashFile(covered.file.get(), kProgramBytes);
+    if (!std::holds_alternative<Hashed>(hashed) || std::get<Hashed>(hashed).digest != covered.digest)
+      return drift;
+  }
+  return std::nullopt;
 }
 
 }  // namespace factionos::session

@@ -30,12 +30,22 @@ struct Request {
   Namespaces namespaces = Namespaces::kWherePossible;
 };
 
+// Who else can change a covered file.
+enum class Changeable {
+  kNo,   // the system's: by root alone
+  kYes,  // our user's, or writable for us: by whoever works in the same workspace
+};
+
+enum class HashedBy { kContent, kState };  // kState: too large to read, see hashState()
+
 // One file that the approval covers. Members in this order: the lease ends before its descriptor closes.
 struct CoveredFile {
   std::string label;  // "program", "interpreter", "operand:1"
   sandbox::Fd file;
   DigestBytes digest = {};
   FileState state;
+  Changeable changeable = Changeable::kNo;
+  HashedBy hashedBy = HashedBy::kContent;
   ReadLease lease;
 };
 
@@ -51,10 +61,13 @@ struct Prepared {
 };
 
 // Starts nothing. Denied as Resolver::program() and hashFile() say, and: request_invalid, program_format,
-// interpreter_refused, file_busy (somebody has it open for writing).
+// interpreter_refused.
 std::variant<Prepared, Denied> prepare(const Request& request, const Resolver& resolver);
 
-// Whether every covered file still is what was hashed. To be asked immediately before the start.
-bool isUnchanged(const Prepared& prepared);
+// Immediately before the start: puts every file that others could change under a read lease, so that it stays
+// what it is until the lease goes, and hashes it once more. Denied "approval_drift" if one is not what it
+// was, or is open for writing. Where leases don't exist the change time alone tells, to the resolution of the
+// file system.
+std::optional<Denied> hold(Prepared& prepared);
 
 }  // namespace factionos::session

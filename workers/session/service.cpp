@@ -174,10 +174,13 @@ class Service::Server final : public schema::Session::Server {
 
   std::variant<PtyPair, Denied> launch(StartParams::Reader params) {
     if (!state_->prepared || state_->tree) return Denied{"not_prepared", "prepare_first"};
-    if (!isUnchanged(*state_->prepared)) return Denied{"approval_drift", "digest_changed"};
     std::variant<PtyPair, Denied> opened =
         openPtyPair({params.getWindow().getCols(), params.getWindow().getRows()});
     if (std::holds_alternative<Denied>(opened)) return opened;
+    if (const std::optional<Denied> drift = hold(*state_->prepared)) {
+      state_->prepared.reset();  // and lets go of the leases
+      return *drift;
+    }
     PtyPair& pty = std::get<PtyPair>(opened);
     try {
       state_->tree =

@@ -171,6 +171,10 @@ class Broker {
   schema::Launcher::Client launcher = nullptr;
 };
 
+// What a process of ours holds open, "number target" sorted by number. Our processes are not dumpable, so
+// root alone can look; a test program that root started keeps a helper for it. Nothing where there is none.
+std::optional<std::vector<std::string>> descriptorsOf(pid_t pid);
+
 // All living descendants of this process (which is a subreaper), zombies excepted.
 std::vector<pid_t> descendants();
 // Waits until there are none; the test fails with what is left.

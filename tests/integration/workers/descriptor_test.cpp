@@ -1,0 +1,100 @@
+// Nobody holds a descriptor that is not its own, and none is left behind.
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+namespace factionos::test {
+namespace {
+
+std::size_t countOf(pid_t pid) {
+  std::size_t count = 0;
+  std::error_code ignored;
+  for ([[maybe_unused]] const auto& entry :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd", ignored))
+    ++count;
+  return count;
+}
+
+TEST(Descriptors, ACommandHasItsTerminalAlone) {
+  Broker broker;
+  for (const Story story : {Story::kNamespaces, Story::kForbidden}) {
+    // The fourth is ls's own, on the directory that it lists.
+    const Result result = broker.run(argv({"ls", "/proc/self/fd"}, story));
+    EXPECT_EQ(result.output, "0  1  2  3\r\n");
+  }
+}
+
+TEST(Descriptors, AScriptHasItselfBesides) {
+  Broker broker;
+  broker.world.write(broker.world.workspace + "/script",
+                     "#!/bin/sh\nfor f in /proc/$$/fd/*; do readlink $f; done\n", 0755);
+  const std::string output = broker.run(argv({"./script"})).output;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    const bool own = line.starts_with("/dev/pts/") || line == broker.world.workspace + "/script\r";
+    EXPECT_TRUE(own) << line;
+  }
+}
+
+// Kinds of what a worker may hold: /dev/null on 0 to 2, its line, its events, and what its loop made. A
+// session has its workspace and its keeper's line besides; a keeper neither line nor loop.
+std::string kindsOf(pid_t pid) {
+  const std::optional<std::vector<std::string>> descriptors = descriptorsOf(pid);
+  if (!descriptors) return {};
+  std::map<std::string, int> kinds;
+  for (const std::string& line : *descriptors) {
+    std::string target = line.substr(line.find(' ') + 1);
+    if (const std::size_t bracket = target.find(":["); bracket != std::string::npos) target.resize(bracket);
+    ++kinds[target];
+  }
+  std::string text;
+  for (const auto& [kind, count] : kinds) text += kind + "*" + std::to_string(count) + " ";
+  return text;
+}
+
+TEST(Descriptors, EveryProcessHoldsItsOwnAlone) {
+  if (!descriptorsOf(getpid()))
+    GTEST_SKIP() << "our workers are not dumpable: only root can list what they hold";
+  Broker broker;
+  const auto running = broker.start(shell("echo ready; read go"));
+  running->expectOutput("ready");
+  for (const pid_t pid : descendants()) {
+    const std::string name = nameOf(pid);
+    const std::string kinds = kindsOf(pid);
+    // anon_inode: two epoll sets and an eventfd of the loop. pipe: the events, and four ends of libuv's own.
+    if (pid == broker.launcherPid) {
+      EXPECT_EQ(kinds, "/dev/null*3 " + broker.world.home + "*1 " + std::string(FACTIONOS_LIBEXEC) +
+                           "*1 anon_inode*4 pipe*7 socket*2 ");
+    } else if (name == "pty") {
+      EXPECT_EQ(kinds, "/dev/null*3 /dev/ptmx*1 anon_inode*3 pipe*5 socket*1 ");
+    } else if (name == "session" && !childrenOf(pid).empty() &&
+               nameOf(childrenOf(pid).front()) == "session") {
+      EXPECT_EQ(kinds, "/dev/null*3 " + broker.world.workspace + "*1 anon_inode*3 pipe*5 socket*2 ");
+    } else if (name == "session") {
+      EXPECT_EQ(kinds, "/dev/null*3 anon_inode*1 socket*1 ");
+    }
+  }
+  running->kill();
+}
+
+TEST(Descriptors, P34_ManySessionsLeaveNoneBehind) {
+  Broker broker;
+  broker.run(argv({"true"}));
+  const std::size_t own = countOf(getpid());
+  for (int i = 0; i < 200; ++i) {
+    const Result result = broker.run(argv({"true"}, i % 2 == 0 ? Story::kNamespaces : Story::kForbidden));
+    ASSERT_EQ(result.denial, "") << i;
+    ASSERT_EQ(result.code, 0) << i;
+  }
+  broker.wait(broker.loop.timer().afterDelay(50 * kj::MILLISECONDS));
+  EXPECT_LE(countOf(getpid()), own + 2);
+  EXPECT_LE(childrenOf(broker.launcherPid).size(), 2U);
+}
+
+}  // namespace
+}  // namespace factionos::test

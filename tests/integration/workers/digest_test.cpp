@@ -1,0 +1,232 @@
+// What an approval covers: the program and script operands, hashed from the descriptor that is then executed.
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+namespace factionos::test {
+namespace {
+
+std::string digestOf(const Broker::PreparedAnswer& answer, const std::string& label) {
+  for (const auto& [name, digest] : answer.digests) {
+    if (name == label) return digest;
+  }
+  return "none";
+}
+
+std::string deny(Broker& broker, const CommandLine& command) {
+  return broker.prepare(command).denial;
+}
+
+TEST(Digest, ASystemProgramIsKnownByItsRealPath) {
+  Broker broker;
+  const auto answer = broker.prepare(argv({"true"}));
+  EXPECT_EQ(answer.denial, "");
+  EXPECT_EQ(answer.program, "/usr/bin/true");
+  EXPECT_EQ(answer.label, "true");
+  EXPECT_EQ(digestOf(answer, "program").size(), 64U);
+  EXPECT_EQ(digestOf(broker.prepare(argv({"/usr/bin/true"})), "program"), digestOf(answer, "program"));
+}
+
+TEST(Digest, AShellLineIsTheProgramSh) {
+  Broker broker;
+  const auto answer = broker.prepare(shell("true"));
+  EXPECT_EQ(answer.program, "sh");
+  EXPECT_EQ(answer.label, "sh");
+  EXPECT_EQ(answer.digests.size(), 1U);
+}
+
+TEST(Digest, TheDigestIsTheFilesOwn) {
+  Broker broker;
+  broker.world.write(broker.world.workspace + "/script", "#!/bin/sh\necho hello\n", 0755);
+  const auto answer = broker.prepare(argv({"./script"}));
+  // b2sum -l 256
+  EXPECT_EQ(digestOf(answer, "program"), "7fd6dfa687b43de009da8f1f3ba8a4a96fc637031ae7cb7d76ddaa494a73c080");
+}
+
+TEST(Digest, P71_ARewrittenScriptHasAnotherDigest) {
+  Broker broker;
+  const std::string script = broker.world.workspace + "/script";
+  broker.world.write(script, "#!/bin/sh\necho one\n", 0755);
+  const auto before = broker.prepare(argv({"./script"}));
+  EXPECT_EQ(before.program, "workspace");
+  EXPECT_EQ(before.label, "script");
+  broker.world.write(script, "#!/bin/sh\necho two\n", 0755);
+  const auto after = broker.prepare(argv({"./script"}));
+  EXPECT_NE(digestOf(before, "program"), digestOf(after, "program"));
+  EXPECT_EQ(digestOf(before, "interpreter"), digestOf(after, "interpreter"));
+}
+
+TEST(Digest, P71_AnOperandThatIsRewrittenHasAnotherDigest) {
+  Broker broker;
+  broker.world.write(broker.world.workspace + "/job.sh", "echo one\n");
+  const auto before = broker.prepare(argv({"sh", "-e", "job.sh", "missing", "/etc/passwd"}));
+  EXPECT_EQ(before.digests.size(), 2U);
+  broker.world.write(broker.world.workspace + "/job.sh", "echo two\n");
+  const auto after = broker.prepare(argv({"sh", "-e", broker.world.workspace + "/job.sh"}));
+  EXPECT_NE(digestOf(before, "operand:1"), digestOf(after, "operand:1"));
+  EXPECT_NE(digestOf(after, "operand:1"), "none");
+}
+
+std::string startPrepared(Broker& broker, Broker::PreparedAnswer& prepared) {
+  auto request = prepared.session.startRequest();
+  request.initWindow().setCols(80);
+  request.getWindow().setRows(24);
+  return broker.wait(request.send().then([](auto&& got) { return denialText(got.getDenial()); }));
+}
+
+TEST(Digest, WhatIsRewrittenAfterPrepareDoesNotRun) {
+  Broker broker;
+  const std::string script = broker.world.workspace + "/script";
+  for (const char* target : {"script", "job"}) {
+    broker.world.write(script, "#!/bin/sh\n. ./job\n", 0755);
+    broker.world.write(broker.world.workspace + "/job", "echo approved\n");
+    auto prepared = broker.prepare(argv({"./script", "job"}));
+    ASSERT_EQ(prepared.denial, "");
+    broker.world.write(broker.world.workspace + "/" + target, "#!/bin/sh\necho swapped > proof\n");
+    EXPECT_TRUE(startPrepared(broker, prepared).starts_with("approval_drift/digest_changed/"));
+    EXPECT_FALSE(World::exists(broker.world.workspace + "/proof"));
+  }
+}
+
+TEST(Digest, WhatIsReplacedAfterPrepareDoesNotRun) {
+  Broker broker;
+  const std::string script = broker.world.workspace + "/script";
+  broker.world.write(script, "#!/bin/sh\necho approved > proof\n", 0755);
+  auto prepared = broker.prepare(argv({"./script"}));
+  broker.world.write(broker.world.workspace + "/other", "#!/bin/sh\necho swapped > proof\n", 0755);
+  ASSERT_EQ(std::rename((broker.world.workspace + "/other").c_str(), script.c_str()), 0);
+  EXPECT_TRUE(startPrepared(broker, prepared).starts_with("approval_drift/digest_changed/"));
+  EXPECT_FALSE(World::exists(broker.world.workspace + "/proof"));
+}
+
+TEST(Digest, WaitingForAnApprovalHoldsNobodyUp) {
+  Broker broker;
+  const std::string script = broker.world.workspace + "/script";
+  broker.world.write(script, "#!/bin/sh\n", 0755);
+  auto prepared = broker.prepare(argv({"./script"}));
+  ASSERT_EQ(prepared.denial, "");
+  const rpc::OwnFd writer(open(script.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+  EXPECT_GE(writer.get(), 0);
+  EXPECT_TRUE(startPrepared(broker, prepared).starts_with("approval_drift/digest_changed/"));
+}
+
+TEST(Digest, AWriterWaitsUntilTheHashedScriptRuns) {
+  Broker broker;
+  const std::string script = broker.world.workspace + "/script";
+  broker.world.write(script, "#!/bin/sh\necho ready; read go\n", 0755);
+  const auto running = broker.start(argv({"./script"}));
+  running->expectOutput("ready");
+  // The read lease: an open for writing that may not wait fails.
+  EXPECT_EQ(open(script.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC), -1);
+  EXPECT_EQ(errno, EWOULDBLOCK);
+  for (int i = 0; i < 500; ++i) {
+    const rpc::OwnFd writer(open(script.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+    if (writer.get() >= 0) break;
+    broker.wait(broker.loop.timer().afterDelay(10 * kj::MILLISECONDS));
+  }
+  EXPECT_EQ(running->input("\n"), "");
+  EXPECT_EQ(running->finish().code, 0);
+}
+
+class Script : public testing::TestWithParam<Story> {};
+INSTANTIATE_TEST_SUITE_P(Stories, Script, testing::Values(Story::kNamespaces, Story::kForbidden), storyName);
+
+TEST_P(Script, RunsByItsHashedInterpreterWithItsArguments) {
+  Broker broker;
+  broker.world.write(broker.world.workspace + "/script",
+                     "#!/bin/sh -e\necho \"$1|$2|$-\"; false; echo not-reached\n", 0755);
+  const Result result = broker.run(argv({"./script", "a b", "c"}, GetParam()));
+  EXPECT_EQ(result.denial, "");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_TRUE(result.output.starts_with("a b|c|e")) << result.output;
+  EXPECT_EQ(result.output.find("not-reached"), std::string::npos);
+}
+
+TEST_P(Script, ViaEnvFindsItsOwnDirectory) {
+  if (access("/usr/bin/python3", X_OK) != 0 && lacks("python3")) GTEST_SKIP();
+  Broker broker;
+  broker.world.write(broker.world.workspace + "/tools/run.py",
+                     "#!/usr/bin/env python3\nimport helper\nprint(helper.NAME)\n", 0755);
+  broker.world.write(broker.world.workspace + "/tools/helper.py", "NAME = 'found'\n");
+  const Result result = broker.run(argv({"tools/run.py"}, GetParam()));
+  EXPECT_EQ(result.output, "found\r\n");
+  const auto prepared = broker.prepare(argv({"tools/run.py"}));
+  EXPECT_EQ(digestOf(prepared, "interpreter"), digestOf(broker.prepare(argv({"python3"})), "program"));
+}
+
+TEST_P(Script, ABinaryOfTheWorkspaceRuns) {
+  Broker broker;
+  std::filesystem::copy_file("/usr/bin/true", broker.world.workspace + "/tool");
+  const Result result = broker.run(argv({"./tool"}, GetParam()));
+  EXPECT_EQ(result.denial, "");
+  EXPECT_EQ(result.code, 0);
+}
+
+TEST(Program, ABareNameIsNeverAFileOfTheWorkspace) {
+  Broker broker;
+  broker.world.write(broker.world.workspace + "/true", "#!/bin/sh\nexit 9\n", 0755);
+  EXPECT_EQ(broker.run(argv({"true"})).code, 0);
+  broker.world.write(broker.world.workspace + "/only-here", "#!/bin/sh\nexit 9\n", 0755);
+  EXPECT_EQ(deny(broker, argv({"only-here"})), "program_not_found/search_path");
+}
+
+TEST(Program, NothingOutsideIsStarted) {
+  Broker broker;
+  broker.world.write(broker.world.outside + "/tool", "#!/bin/sh\n", 0755);
+  EXPECT_EQ(deny(broker, argv({broker.world.outside + "/tool"})),
+            "program_outside/system_or_profile_directory");
+  EXPECT_EQ(deny(broker, argv({"../outside/tool"})), "program_outside/workspace_only");
+  ASSERT_EQ(symlink((broker.world.outside + "/tool").c_str(), (broker.world.workspace + "/link").c_str()), 0);
+  EXPECT_EQ(deny(broker, argv({"./link"})), "program_outside/workspace_only");
+  EXPECT_EQ(deny(broker, argv({broker.world.workspace + "/link"})),
+            "program_outside/system_or_profile_directory");
+}
+
+TEST(Program, AProfileDirectoryMakesItsProgramsStartable) {
+  Broker broker;
+  broker.world.write(broker.world.outside + "/tool", "#!/bin/sh\necho profile\n", 0755);
+  CommandLine command = argv({broker.world.outside + "/tool"});
+  command.readPaths = {broker.world.outside};
+  EXPECT_EQ(broker.run(command).output, "profile\r\n");
+  command.readPaths = {"/"};
+  EXPECT_EQ(deny(broker, command), "request_invalid/command_spec");
+}
+
+TEST(Program, WhatIsNoProgramIsRefusedByKind) {
+  Broker broker;
+  const std::string& workspace = broker.world.workspace;
+  broker.world.write(workspace + "/data", "text\n", 0644);
+  EXPECT_EQ(deny(broker, argv({"./data"})), "program_not_executable/execute_permission");
+  broker.world.write(workspace + "/text", "text\n", 0755);
+  EXPECT_EQ(deny(broker, argv({"./text"})), "program_format/binary_or_script");
+  EXPECT_EQ(deny(broker, argv({"./absent"})), "program_not_found/program_path");
+  EXPECT_EQ(deny(broker, argv({workspace})), "program_not_regular/regular_file");
+  ASSERT_EQ(mkfifo((workspace + "/fifo").c_str(), 0755), 0);
+  EXPECT_EQ(deny(broker, argv({"./fifo"})), "program_not_regular/regular_file");
+  broker.world.write(workspace + "/lost", "#!/no/such/interpreter\n", 0755);
+  EXPECT_EQ(deny(broker, argv({"./lost"})), "interpreter_refused/program_not_found");
+  broker.world.write(workspace + "/nested", "#!" + workspace + "/lost\n", 0755);
+  EXPECT_EQ(deny(broker, argv({"./nested"})), "interpreter_refused/binary");
+  EXPECT_EQ(deny(broker, argv({})), "request_invalid/exactly_one_of_argv_and_shell");
+}
+
+TEST(Program, ShellsWithoutAScriptAreInteractive) {
+  Broker broker;
+  broker.world.write(broker.world.workspace + "/job.sh", "true\n");
+  EXPECT_TRUE(broker.prepare(argv({"sh"})).interactive);
+  EXPECT_TRUE(broker.prepare(argv({"bash", "-i"})).interactive);
+  EXPECT_FALSE(broker.prepare(argv({"sh", "job.sh"})).interactive);
+  EXPECT_FALSE(broker.prepare(argv({"sh", "-c", "true"})).interactive);
+  EXPECT_FALSE(broker.prepare(argv({"ls"})).interactive);
+}
+
+}  // namespace
+}  // namespace factionos::test

@@ -1,0 +1,140 @@
+// What the launcher starts and what it refuses.
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "protocol/rpc/descriptor.h"
+
+namespace factionos::test {
+namespace {
+
+std::string startRole(Broker& broker, schema::Role role) {
+  rpc::SocketPair pair = rpc::socketPair();
+  auto request = broker.launcher.startRequest();
+  request.setRole(role);
+  request.setLine(rpc::carryDescriptor<schema::Descriptor>(kj::mv(pair.second)));
+  return broker.wait(request.send().then([](auto&& got) { return denialText(got.getDenial()); }));
+}
+
+std::string startSessionIn(Broker& broker, const std::string& path) {
+  auto request = broker.launcher.startSessionRequest();
+  request.initScope().setWorkspace(path.c_str());
+  return broker.wait(request.send().then([](auto&& got) { return denialText(got.getDenial()); }));
+}
+
+TEST(Launcher, StartsTheRolesOfItsTableAlone) {
+  Broker broker;
+  for (const schema::Role role :
+       {schema::Role::UNSPECIFIED, schema::Role::SESSION, schema::Role::GIT, schema::Role::FILE,
+        schema::Role::CONTAINER, static_cast<schema::Role>(99)}) {
+    EXPECT_EQ(startRole(broker, role), "role_unknown/role_table") << static_cast<int>(role);
+  }
+  EXPECT_EQ(startRole(broker, schema::Role::PTY), "");
+}
+
+TEST(Launcher, ALineIsASocketAndAScopeIsTheRoles) {
+  Broker broker;
+  auto request = broker.launcher.startRequest();
+  request.setRole(schema::Role::PTY);
+  request.setLine(
+      rpc::carryDescriptor<schema::Descriptor>(rpc::OwnFd(open("/dev/null", O_RDWR | O_CLOEXEC))));
+  EXPECT_EQ(broker.wait(request.send().then([](auto&& got) { return denialText(got.getDenial()); })),
+            "line_refused/stream_socket");
+  auto scoped = broker.launcher.startRequest();
+  scoped.setRole(schema::Role::PTY);
+  scoped.initScope().setWorkspace("/tmp");
+  EXPECT_EQ(broker.wait(scoped.send().then([](auto&& got) { return denialText(got.getDenial()); })),
+            "scope_refused/role_table");
+  auto none = broker.launcher.startSessionRequest();
+  EXPECT_EQ(broker.wait(none.send().then([](auto&& got) { return denialText(got.getDenial()); })),
+            "scope_refused/role_table");
+}
+
+TEST(Launcher, RefusesWorkspacesThatAreNobodys) {
+  Broker broker;
+  EXPECT_EQ(startSessionIn(broker, "/"), "workspace_refused/is_root");
+  EXPECT_EQ(startSessionIn(broker, "/usr/share"), "workspace_refused/system_directory");
+  EXPECT_EQ(startSessionIn(broker, "/etc"), "workspace_refused/system_directory");
+  EXPECT_EQ(startSessionIn(broker, "/var"), "workspace_refused/system_directory");
+  EXPECT_EQ(startSessionIn(broker, "/run"), "workspace_refused/socket_directory");
+  EXPECT_EQ(startSessionIn(broker, "relative"), "workspace_refused/path_invalid");
+  EXPECT_EQ(startSessionIn(broker, broker.world.workspace + "/absent"), "workspace_refused/unusable");
+  EXPECT_EQ(startSessionIn(broker, broker.world.home), "workspace_refused/own_state");
+  ASSERT_EQ(mkdir((broker.world.home + "/state").c_str(), 0700), 0);
+  EXPECT_EQ(startSessionIn(broker, broker.world.home + "/state"), "workspace_refused/own_state");
+  const std::string parent = broker.world.home.substr(0, broker.world.home.rfind('/'));
+  EXPECT_EQ(startSessionIn(broker, parent), "workspace_refused/own_state");
+  ASSERT_EQ(symlink(broker.world.workspace.c_str(), (parent + "/link").c_str()), 0);
+  EXPECT_EQ(startSessionIn(broker, parent + "/link"), "workspace_refused/unusable");
+  EXPECT_EQ(startSessionIn(broker, broker.world.workspace), "");
+}
+
+TEST(Launcher, TellsHowAWorkerEnded) {
+  Broker broker;
+  auto worker = broker.startPty();
+  broker.wait(KJ_ASSERT_NONNULL(worker.worker).killRequest().send().ignoreResult());
+  auto exit = broker.wait(
+      KJ_ASSERT_NONNULL(worker.worker).exitedRequest().send().then([](auto&& got) { return kj::mv(got); }));
+  EXPECT_EQ(exit.getExit().getSignal(), SIGKILL);
+  EXPECT_EQ(exit.getExit().getSyscall(), -1);
+}
+
+TEST(Launcher, AWorkerWhoseLineIsClosedEndsByItself) {
+  Broker broker;
+  auto worker = broker.startPty();
+  worker.pty = nullptr;
+  worker.line = nullptr;
+  auto exit = broker.wait(
+      KJ_ASSERT_NONNULL(worker.worker).exitedRequest().send().then([](auto&& got) { return kj::mv(got); }));
+  EXPECT_EQ(exit.getExit().which(), schema::WorkerExit::CODE);
+  EXPECT_EQ(exit.getExit().getCode(), 0);
+}
+
+TEST(Launcher, AsksTheKernelOnce) {
+  Broker broker;
+  auto answer =
+      broker.wait(broker.launcher.supportRequest().send().then([](auto&& got) { return kj::mv(got); }));
+  EXPECT_TRUE(answer.getSupport().getSeccomp());
+  EXPECT_TRUE(answer.getSupport().getPty());
+  EXPECT_GE(answer.getSupport().getLandlockAbi(), 1U);
+}
+
+// Runs an executable of ours as a person would.
+std::pair<int, std::string> runByHand(const std::string& name) {
+  int output[2];
+  EXPECT_EQ(pipe(output), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(output[1], STDERR_FILENO);
+    for (int descriptor = 3; descriptor < 256; ++descriptor) close(descriptor);
+    execl((std::string(FACTIONOS_LIBEXEC) + "/" + name).c_str(), name.c_str(), nullptr);
+    _exit(99);
+  }
+  close(output[1]);
+  std::string text;
+  char buffer[512];
+  for (ssize_t got = 0; (got = read(output[0], buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(got));
+  close(output[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
+}
+
+TEST(Launcher, NoWorkerStartsByHand) {
+  for (const char* name : {"launcher", "session", "pty"}) {
+    const auto [status, text] = runByHand(name);
+    EXPECT_EQ(status, 2) << name;
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
+  }
+}
+
+}  // namespace
+}  // namespace factionos::test
