@@ -1,0 +1,83 @@
+#include "broker/redaction/known_secrets.h"
+
+#include <algorithm>
+#include <bitset>
+
+#include "broker/redaction/escape_lexer.h"
+
+namespace factionos::redaction {
+namespace {
+
+constexpr std::size_t kMinLineBytes = 16;
+
+bool isBlank(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && isBlank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && isBlank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+std::size_t distinctBytes(std::string_view text) {
+  std::bitset<256> seen;
+  for (const char c : text) seen.set(static_cast<unsigned char>(c));
+  return seen.count();
+}
+
+// The value as the main channel would see it: the stream is matched without gaps and controls, so the pattern
+// must have none either.
+SecretString project(std::string_view value) {
+  SecretString projected;
+  projected.reserve(std::max<std::size_t>(value.size(), 64));
+  EscapeLexer lexer;
+  LexedBlock block;
+  const auto take = [&] {
+    for (std::size_t i = 0; i < block.size; ++i) {
+      if (block.classes[i] == ByteClass::kText) projected.push_back(block.bytes[i]);
+    }
+  };
+  for (; !value.empty(); value.remove_prefix(std::min(value.size(), LexedBlock::kRawBytes))) {
+    lexer.lex(value.substr(0, LexedBlock::kRawBytes), block);
+    take();
+  }
+  lexer.flush(block);
+  take();
+  return projected;
+}
+
+}  // namespace
+
+KnownSecrets::Added KnownSecrets::add(std::string_view value) {
+  value = trim(value);
+  if (value.size() < kMinBytes) return Added::kTooShort;
+  if (value.size() > kMaxBytes) return Added::kTooLong;
+  if (distinctBytes(value) < 3 || project(value).size() < kMinBytes) return Added::kTooWeak;
+  // All forms together are below 64 times the value (\u00xx is the longest at six).
+  if (automaton_->stateCount() + value.size() * 64 > kMaxStates) return Added::kTooMany;
+  addForms(value);
+  for (std::string_view rest = value;
+       rest.find('\n') != std::string_view::npos || rest.size() < value.size();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = trim(rest.substr(0, end));
+    if (line.size() >= kMinLineBytes && distinctBytes(line) >= 3) addForms(line);
+    if (end == rest.size()) break;
+    rest.remove_prefix(end + 1);
+  }
+  return Added::kOk;
+}
+
+void KnownSecrets::addForms(std::string_view value) {
+  for (const SecretString& form : encodedForms(value)) {
+    const SecretString pattern = project(form);
+    if (pattern.size() >= kMinBytes) automaton_->add(pattern);
+  }
+}
+
+std::shared_ptr<const LiteralAutomaton> KnownSecrets::freeze() && {
+  automaton_->build();
+  return std::move(automaton_);
+}
+
+}  // namespace factionos::redaction

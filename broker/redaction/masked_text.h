@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "broker/redaction/literal_automaton.h"
+#include "broker/redaction/pattern_set.h"
+
+namespace factionos::redaction {
+
+// A whole short text after masking, as display text (see OutputWindow::Text). Made by maskText alone.
+class MaskedText {
+ public:
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
+ private:
+  friend MaskedText maskText(const PatternSet& patterns, std::shared_ptr<const LiteralAutomaton> secrets,
+                             std::string_view raw, std::size_t maxBytes);
+  MaskedText() = default;
+  std::string text_;
+};
+
+// Masks a text that is complete, such as a commit subject or a bounded piece of a file. At most `maxBytes`
+// masked bytes are kept, then `[dropped:N]` says how many were not. Costs one masker (some 20 us and 200 KiB
+// for the time of the call). Throws MaskerFault or std::bad_alloc: then there is no text.
+[[nodiscard]] MaskedText maskText(const PatternSet& patterns, std::shared_ptr<const LiteralAutomaton> secrets,
+                                  std::string_view raw, std::size_t maxBytes);
+
+}  // namespace factionos::redaction
