@@ -25,9 +25,8 @@ inline constexpr auto kNone = kj::none;
 inline constexpr decltype(nullptr) kNone = nullptr;
 #endif
 
-/// Lets a dropped call be cancelled. From 1.0 on this is an annotation in the schema and the method refuses
-/// to compile, so there it does nothing; write both (`$Cxx.allowCancellation` needs the newer compiler, so
-/// schemas leave it out and a method that must stop when dropped watches its own deadline as well).
+/// Lets a call of 0.9 be cancelled when its caller drops it. From 1.0 on the schema says so and this does
+/// nothing. Without it a dropped call runs to its end.
 template <typename Context>
 void allowCancellation([[maybe_unused]] Context& context) {
 #if CAPNP_VERSION < 1000000

@@ -32,9 +32,13 @@ capnp::ReaderOptions readerOptions(const ConnectionOptions& options) {
   return result;
 }
 
-size_t maxQueuedBytes(const ConnectionOptions& options) {
-  return std::max(options.maxQueuedBytes,
-                  static_cast<size_t>(options.traversalLimitInWords) * sizeof(capnp::word));
+PeerLimits peerLimits(const ConnectionOptions& options) {
+  // A single message must fit, else a queue that holds just that one would never count as short enough.
+  const size_t largest = static_cast<size_t>(options.traversalLimitInWords) * sizeof(capnp::word);
+  return {.fdsPerMessage = options.maxFdsPerMessage,
+          .queuedBytes = std::max(options.maxQueuedBytes, largest),
+          .openQuestions = options.maxOpenQuestions,
+          .messagesPerSecond = options.maxMessagesPerSecond};
 }
 
 }  // namespace
@@ -45,9 +49,11 @@ struct Connection::Impl {
        kj::Maybe<capnp::Capability::Client> bootstrap)
       : role(options.role),
         stream(loop.provider().wrapPeerSocket(kj::mv(socket), options.writeStall)),
-        peerStream(*stream, loop.timer(), maxQueuedBytes(options),
+        peerStream(*stream, loop.timer(), peerLimits(options),
                    [this]() { return network.getCurrentQueueSize(); }),
-        network(peerStream, options.maxFdsPerMessage, ours(options.role), readerOptions(options)),
+        // At 0 it would drop what we send as well.
+        network(peerStream, std::max(options.maxFdsPerMessage, 1U), ours(options.role),
+                readerOptions(options)),
         rpcSystem(network, kj::mv(bootstrap)) {
     rpcSystem.setFlowLimit(options.flowLimitInWords);
     // The RPC system lets go when its last message is out. Whatever ended it, nothing more will be read.
@@ -80,6 +86,7 @@ Connection::Connection(Loop& loop, OwnFd socket, const ConnectionOptions& option
                        kj::Maybe<capnp::Capability::Client> bootstrap) {
   KJ_REQUIRE(options.maxFdsPerMessage <= kMostFdsPerMessage);
   KJ_REQUIRE(options.writeStall > 0 * kj::SECONDS);
+  KJ_REQUIRE(options.maxMessagesPerSecond > 0);
   impl_ = std::make_unique<Impl>(loop, kj::mv(socket), options, kj::mv(bootstrap));
 }
 

@@ -24,9 +24,9 @@ enum class Role { kClient, kServer };
 struct ConnectionOptions {
   Role role;
 
-  /// Descriptors that one incoming message may carry (what is above is closed), up to 253. At 0 this end
-  /// can't send any either. A descriptor stays open as long as we hold the capability that brought it, so a
-  /// side that expects none from its peer does better with 1 than with more.
+  /// Descriptors that one incoming message may carry, up to 253; what is above is closed. 0 for a peer that
+  /// has none to send: one stays open as long as the call or capability that brought it. Sending is not
+  /// limited by it.
   unsigned maxFdsPerMessage = 4;
 
   /// The largest message, in words of 8 bytes, and what a reader may traverse of it; applies to what we send,
@@ -42,6 +42,15 @@ struct ConnectionOptions {
   /// Bytes of our messages that the peer has not read yet: above it we stop reading, so that it can't make us
   /// queue answers without end. Raised to traversalLimitInWords if that is more.
   size_t maxQueuedBytes = size_t{16} << 20;
+
+  /// Questions (calls, bootstraps) that the peer may leave unfinished; one more is a violation. Each costs us
+  /// about 200 bytes, returned or not, and the flow limit sees only those under way. A stream method with
+  /// small pieces has some thousands open.
+  size_t maxOpenQuestions = 8192;
+
+  /// Messages a second that we read; what is above waits, in the peer's socket, for the next. Twenty thousand
+  /// take most of a core.
+  size_t maxMessagesPerSecond = 20'000;
 
   /// How long a write to the peer may make no progress before the connection ends.
   kj::Duration writeStall = 10 * kj::SECONDS;

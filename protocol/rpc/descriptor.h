@@ -33,16 +33,16 @@ class DescriptorServer final : public Interface::Server {
   OwnFd fd_;
 };
 
-/// Both sides of the connection need room for at least one descriptor a message (ConnectionOptions).
+/// The receiving side of the connection needs room for it (ConnectionOptions::maxFdsPerMessage).
 template <typename Interface>
 typename Interface::Client carryDescriptor(OwnFd fd) {
   return kj::heap<DescriptorServer<Interface>>(kj::mv(fd));
 }
 
 /// A duplicate, owned by the caller and close-on-exec, of the descriptor behind `carrier`; a promised
-/// capability is waited for. Fails with descriptorMissing() if none came: the peer attached none, or more
-/// came than there was room for, or this process has no descriptor left. What kind of descriptor it is, is
-/// for the caller to check.
+/// capability is waited for (a peer may never fulfil it: give it a deadline). Fails with descriptorMissing()
+/// if none came: the peer attached none, or more came than there was room for, or this process has no
+/// descriptor left. What kind of descriptor it is, is for the caller to check.
 kj::Promise<OwnFd> takeDescriptor(capnp::Capability::Client carrier);
 
 /// What takeDescriptor fails with if no descriptor came.

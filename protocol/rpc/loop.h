@@ -93,13 +93,13 @@ class Loop {
   /// dropped. Fails if it can't be polled (a file) or is waited for or wrapped already.
   kj::Promise<void> waitReadable(int fd);
 
-  /// For connection.h.
-  IoProvider& provider();
   /// KJ log lines (warnings and worse) that a quiet loop dropped so far; a number for diagnostics.
   [[nodiscard]] uint64_t droppedLogLines() const;
 
  private:
+  friend class Connection;
   struct Impl;
+  IoProvider& provider();
   kj::Promise<void> queue(std::shared_ptr<BlockingJob> job);
 
   std::optional<QuietKj> quiet_;

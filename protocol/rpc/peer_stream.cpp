@@ -1,10 +1,10 @@
 #include "protocol/rpc/peer_stream.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <sys/socket.h>
 
-#include <capnp/rpc.capnp.h>
 #include <capnp/serialize.h>
 #include <kj/debug.h>
 
@@ -26,13 +26,14 @@ void requireKnownType(capnp::rpc::Exception::Reader exception) {
 
 }  // namespace
 
-PeerStream::PeerStream(StreamFd& stream, kj::Timer& timer, size_t maxQueuedBytes,
+PeerStream::PeerStream(StreamFd& stream, kj::Timer& timer, PeerLimits limits,
                        kj::Function<size_t()> queuedBytes)
     : stream_(stream),
       timer_(timer),
       inner_(stream),
-      maxQueuedBytes_(maxQueuedBytes),
-      queuedBytes_(kj::mv(queuedBytes)) {
+      limits_(limits),
+      queuedBytes_(kj::mv(queuedBytes)),
+      secondBegan_(timer.now()) {
   auto paf = kj::newPromiseAndFulfiller<DisconnectCause>();
   ended_ = kj::mv(paf.fulfiller);
   disconnected_ = paf.promise.fork();
@@ -70,15 +71,34 @@ void PeerStream::endBothDirections() {
   }
 }
 
+// Reading stops while the peer asks for more than it takes, or too fast. What it sends then fills its
+// socket's buffer.
+kj::Maybe<kj::Promise<void>> PeerStream::mustWait() {
+  if (isDisconnected()) return kNone;
+  if (queuedBytes_() > limits_.queuedBytes) {
+    auto paf = kj::newPromiseAndFulfiller<void>();
+    readsAgain_ = kj::mv(paf.fulfiller);
+    return kj::mv(paf.promise);
+  }
+  const auto now = timer_.now();
+  if (now - secondBegan_ >= 1 * kj::SECONDS) {
+    secondBegan_ = now;
+    messagesThisSecond_ = 0;
+  }
+  if (messagesThisSecond_ >= limits_.messagesPerSecond) return timer_.atTime(secondBegan_ + 1 * kj::SECONDS);
+  return kNone;
+}
+
 kj::Promise<PeerStream::Incoming> PeerStream::tryReadMessage(kj::ArrayPtr<OwnFd> fdSpace,
                                                              capnp::ReaderOptions options,
                                                              kj::ArrayPtr<capnp::word> scratchSpace) {
-  if (queuedBytes_() > maxQueuedBytes_ && !isDisconnected()) {
-    auto paf = kj::newPromiseAndFulfiller<void>();
-    readsAgain_ = kj::mv(paf.fulfiller);
-    return paf.promise.then(
+  auto pause = mustWait();
+  FACTIONOS_IF_SOME(over, pause) {
+    return over.then(
         [this, fdSpace, options, scratchSpace]() { return tryReadMessage(fdSpace, options, scratchSpace); });
   }
+  ++messagesThisSecond_;
+  fdSpace = fdSpace.slice(0, std::min(fdSpace.size(), limits_.fdsPerMessage));
   // Streams throw from the call itself if the failure is known at once.
   return kj::evalNow([this, fdSpace, options, scratchSpace]() {
            return inner_.tryReadMessage(fdSpace, options, scratchSpace);
@@ -104,27 +124,38 @@ PeerStream::Incoming PeerStream::received(Incoming incoming) {
 }
 
 void PeerStream::inspectIncoming(capnp::MessageReader& message) {
-  using Message = capnp::rpc::Message;
-  auto failure = kj::runCatchingExceptions([this, &message]() {
-    const auto root = message.getRoot<Message>();
-    switch (root.which()) {
-      case Message::ABORT:
-        requireKnownType(root.getAbort());
-        note(DisconnectCause::kPeerClosed);
-        break;
-      case Message::RETURN:
-        if (root.getReturn().isException()) requireKnownType(root.getReturn().getException());
-        break;
-      case Message::RESOLVE:
-        if (root.getResolve().isException()) requireKnownType(root.getResolve().getException());
-        break;
-      default:
-        break;
-    }
-  });
+  auto failure =
+      kj::runCatchingExceptions([this, &message]() { judge(message.getRoot<capnp::rpc::Message>()); });
   FACTIONOS_IF_SOME(exception, failure) {
     note(DisconnectCause::kProtocolViolation);
     kj::throwFatalException(kj::mv(exception));
+  }
+}
+
+// What the RPC system itself does not refuse.
+void PeerStream::judge(capnp::rpc::Message::Reader message) {
+  using Message = capnp::rpc::Message;
+  switch (message.which()) {
+    case Message::ABORT:
+      requireKnownType(message.getAbort());
+      note(DisconnectCause::kPeerClosed);
+      break;
+    case Message::RETURN:
+      if (message.getReturn().isException()) requireKnownType(message.getReturn().getException());
+      break;
+    case Message::RESOLVE:
+      if (message.getResolve().isException()) requireKnownType(message.getResolve().getException());
+      break;
+    case Message::BOOTSTRAP:
+    case Message::CALL:
+      KJ_REQUIRE(++openQuestions_ <= limits_.openQuestions, "too many questions are open");
+      break;
+    case Message::FINISH:
+      // One that finishes nothing is refused by the RPC system.
+      if (openQuestions_ > 0) --openQuestions_;
+      break;
+    default:
+      break;
   }
 }
 

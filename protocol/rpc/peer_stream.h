@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include <capnp/rpc.capnp.h>
 #include <capnp/serialize-async.h>
 #include <kj/async.h>
 #include <kj/function.h>
@@ -15,11 +16,18 @@
 
 namespace factionos::rpc {
 
+/// What a peer may make us hold or do.
+struct PeerLimits {
+  size_t fdsPerMessage;      ///< descriptors taken from one message; the rest is closed
+  size_t queuedBytes;        ///< of our messages, unsent: above it nothing is read
+  size_t openQuestions;      ///< asked and not finished: above it the protocol is broken
+  size_t messagesPerSecond;  ///< above it the rest waits for the next second
+};
+
 class PeerStream final : public capnp::MessageStream {
  public:
-  /// `stream` and `timer` outlive this object. `queuedBytes` tells how much is waiting to be sent; while it
-  /// exceeds `maxQueuedBytes` no further message is read.
-  PeerStream(StreamFd& stream, kj::Timer& timer, size_t maxQueuedBytes, kj::Function<size_t()> queuedBytes);
+  /// `stream` and `timer` outlive this object. `queuedBytes` tells how much is waiting to be sent.
+  PeerStream(StreamFd& stream, kj::Timer& timer, PeerLimits limits, kj::Function<size_t()> queuedBytes);
   KJ_DISALLOW_COPY(PeerStream);
 
   kj::Promise<DisconnectCause> onDisconnect() { return disconnected_.addBranch(); }
@@ -46,8 +54,10 @@ class PeerStream final : public capnp::MessageStream {
  private:
   using Incoming = kj::Maybe<capnp::MessageReaderAndFds>;
 
+  kj::Maybe<kj::Promise<void>> mustWait();
   Incoming received(Incoming incoming);
   void inspectIncoming(capnp::MessageReader& message);
+  void judge(capnp::rpc::Message::Reader message);
   void inspectOutgoing(kj::ArrayPtr<const kj::ArrayPtr<const capnp::word>> segments);
   kj::Promise<void> watchWrite(kj::Promise<void> write);
   void lostPeer();
@@ -56,8 +66,11 @@ class PeerStream final : public capnp::MessageStream {
   StreamFd& stream_;
   kj::Timer& timer_;
   capnp::AsyncCapabilityMessageStream inner_;
-  const size_t maxQueuedBytes_;
+  const PeerLimits limits_;
   kj::Function<size_t()> queuedBytes_;
+  size_t openQuestions_ = 0;
+  kj::TimePoint secondBegan_;
+  size_t messagesThisSecond_ = 0;
   kj::Maybe<DisconnectCause> cause_;
   kj::Own<kj::PromiseFulfiller<DisconnectCause>> ended_;
   kj::ForkedPromise<DisconnectCause> disconnected_ = nullptr;

@@ -84,6 +84,19 @@ TEST(Descriptor, ThoseAboveTheLimitAreMissingAndClosed) {
   EXPECT_EQ(openFds(), before);
 }
 
+TEST(Descriptor, ASideThatTakesNoneCanStillSend) {
+  Loop loop;
+  EchoPair pair(loop, {.role = Role::kClient}, {.role = Role::kServer, .maxFdsPerMessage = 0});
+  EXPECT_GE(waitFor(loop, given(pair.echo)).get(), 3);
+  ASSERT_EQ(waitFor(loop, ping(pair.echo, 1)), 1u);  // the server has heard of the release
+  auto pipe = makePipe();
+  const std::vector<int> fds(2, pipe.in.get());
+  const size_t before = openFds();
+  EXPECT_EQ(waitFor(loop, take(pair.echo, kj::arrayPtr(fds.data(), fds.size()))), 0u);
+  EXPECT_EQ(waitFor(loop, ping(pair.echo, 2)), 2u);
+  EXPECT_EQ(openFds(), before);
+}
+
 TEST(Descriptor, TenThousandCallsLeakNone) {
   Loop loop;
   EchoPair pair(loop);

@@ -309,6 +309,33 @@ TEST_F(HostilePeer, AsksForAnswersWithoutEndAndIsHeldBack) {
   }
 }
 
+TEST_F(HostilePeer, LeavingQuestionsUnfinishedWithoutEndIsAViolation) {
+  connect({.role = Role::kServer, .maxOpenQuestions = 10});
+  for (uint32_t question = 0; question < 10; ++question) sendBootstrap(question);
+  EXPECT_FALSE(connection->onDisconnect().poll(loop.waitScope()));
+  for (uint32_t question = 0; question < 5; ++question) {
+    capnp::MallocMessageBuilder message;
+    message.initRoot<RpcMessage>().initFinish().setQuestionId(question);
+    send(message);
+    sendBootstrap(question);
+  }
+  EXPECT_FALSE(connection->onDisconnect().poll(loop.waitScope()));
+  sendBootstrap(100);
+  EXPECT_EQ(cause(), DisconnectCause::kProtocolViolation);
+}
+
+TEST_F(HostilePeer, TooManyMessagesASecondWaitAndAreServedThen) {
+  connect({.role = Role::kServer, .maxMessagesPerSecond = 10});
+  const auto start = loop.timer().now();
+  constexpr uint32_t kMessages = 25;
+  for (uint32_t question = 0; question < kMessages; ++question) sendBootstrap(question);
+  auto stream = loop.lowLevel().wrapUnixSocketFd(peer.get());
+  for (uint32_t question = 0; question < kMessages; ++question) {
+    waitFor(loop, capnp::readMessage(*stream));
+  }
+  EXPECT_GE(loop.timer().now() - start, 1900 * kj::MILLISECONDS);
+}
+
 TEST_F(HostilePeer, NestingWithoutEndIsCutOff) {
   connect();
   sendBootstrap(0);
