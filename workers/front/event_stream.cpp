@@ -11,8 +11,12 @@ namespace {
 
 class EventStream final : public Takeover {
  public:
-  EventStream(StreamServices& services, const Request& request, Peer& peer)
-      : services_(services), request_(request), peer_(peer), epoch_(services.authenticator.epoch()) {}
+  EventStream(StreamServices& services, const Request& request, Peer& peer, std::string headers)
+      : services_(services),
+        request_(request),
+        peer_(peer),
+        epoch_(services.authenticator.epoch()),
+        headers_(std::move(headers)) {}
 
   kj::Promise<void> run(Inlet& inlet, Outlet& outlet) override {
     inlet_ = &inlet;
@@ -20,6 +24,7 @@ class EventStream final : public Takeover {
     inlet.discard();
     Reply reply;
     reply.contentType = "text/event-stream";
+    reply.headers = headers_;
     head_ = streamHead(reply, request_.id);
     return write(head_, {});
   }
@@ -69,14 +74,16 @@ class EventStream final : public Takeover {
   Inlet* inlet_ = nullptr;
   Outlet* outlet_ = nullptr;
   std::uint64_t epoch_;  // of the login that this stream goes by
+  std::string headers_;
   std::shared_ptr<const SnapshotView> sent_;
   std::string head_;
 };
 
 }  // namespace
 
-std::unique_ptr<Takeover> eventStream(StreamServices& services, const Request& request, Peer& peer) {
-  return std::make_unique<EventStream>(services, request, peer);
+std::unique_ptr<Takeover> eventStream(StreamServices& services, const Request& request, Peer& peer,
+                                      std::string headers) {
+  return std::make_unique<EventStream>(services, request, peer, std::move(headers));
 }
 
 }  // namespace factionos::front

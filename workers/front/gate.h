@@ -12,7 +12,8 @@
 
 namespace factionos::front {
 
-// Sources: the measured front of docs/rest.md. A JSON client needs a small part of each.
+// RFC 9112 leaves these to the server. A client of ours needs a small part of each; common servers allow
+// about as much.
 inline constexpr std::size_t kMaxHeaderBytes = 16384;  // the whole block, from the method to the empty line
 inline constexpr std::size_t kMaxTargetBytes = 8192;
 inline constexpr std::size_t kMaxFields = 100;

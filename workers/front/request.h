@@ -79,7 +79,7 @@ class Handler {
  public:
   virtual ~Handler() = default;
 
-  // Decides by the header alone, in the order of docs/rest.md. Request and peer outlive the promise.
+  // Decides by the header alone, in the order that router.h states. Request and peer outlive the promise.
   virtual kj::Promise<Plan> plan(const Request& request, Peer& peer) = 0;
 
   // An answer that ends the connection: to what never became a request, or can't be carried to its end.

@@ -66,9 +66,10 @@ bool isRead(const Request& request) {
   return request.head.method == "GET" || request.head.method == "HEAD";
 }
 
-void addCors(Reply& reply, std::string_view origin) {
-  reply.headers.append("Access-Control-Allow-Origin: ").append(origin).append("\r\nVary: Origin\r\n");
-  reply.headers += "Access-Control-Expose-Headers: Idempotency-Replayed, Retry-After, X-Request-Id\r\n";
+std::string corsHeaders(std::string_view origin) {
+  std::string lines = "Access-Control-Allow-Origin: ";
+  lines.append(origin).append("\r\nVary: Origin\r\n");
+  return lines + "Access-Control-Expose-Headers: Idempotency-Replayed, Retry-After, X-Request-Id\r\n";
 }
 
 }  // namespace
@@ -102,7 +103,7 @@ kj::Promise<Plan> Router::plan(const Request& request, Peer& peer) {
   return asked.then([this, &request, &peer, match, cross](LoginOutcome who) {
     Plan plan = judge(request, peer, match, who);
     if (auto* reply = std::get_if<Reply>(&plan)) {
-      if (cross == Cross::kListed) addCors(*reply, request.field("origin").value);
+      if (cross == Cross::kListed) reply->headers += corsHeaders(request.field("origin").value);
       // An Upgrade that is not taken up: what follows may be of the other protocol.
       if (request.semantics.upgrade.presence != Presence::kAbsent) reply->after = Persistence::kClose;
     }
@@ -138,7 +139,7 @@ Router::Cross Router::crossOrigin(const Request& request) const {
 Plan Router::preflight(const Request& request) const {
   Reply reply;
   reply.status = 204;
-  addCors(reply, request.field("origin").value);
+  reply.headers = corsHeaders(request.field("origin").value);
   reply.headers += "Access-Control-Allow-Methods: GET, HEAD, POST\r\n";
   reply.headers += "Access-Control-Allow-Headers: Authorization, Content-Type, Idempotency-Key\r\n";
   reply.headers += "Access-Control-Max-Age: 600\r\n";
@@ -222,7 +223,9 @@ Plan Router::service(const Request& request, Peer& peer, const json::ServiceRout
     case json::Service::kStreamSse:
       if (request.head.method == "HEAD") return labelled(textReply(service.contentType, nullptr));
       parts_.metrics.count(service.path, 200);
-      return eventStream(parts_.streams, request, peer);
+      return eventStream(parts_.streams, request, peer,
+                         crossOrigin(request) == Cross::kListed ? corsHeaders(request.field("origin").value)
+                                                                : std::string());
   }
   KJ_UNREACHABLE;
 }

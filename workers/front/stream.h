@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include <kj/timer.h>
 
@@ -28,8 +29,10 @@ struct StreamServices {
   StreamTimes times;
 };
 
-// Request and peer outlive what is returned.
-std::unique_ptr<Takeover> eventStream(StreamServices& services, const Request& request, Peer& peer);
+// Request and peer outlive what is returned. `headers`: further lines of the answer's head, each with its
+// CRLF.
+std::unique_ptr<Takeover> eventStream(StreamServices& services, const Request& request, Peer& peer,
+                                      std::string headers);
 std::unique_ptr<Takeover> webSocketStream(StreamServices& services, const Request& request, Peer& peer);
 
 // Whether the request is a whole opening handshake of RFC 6455, version 13.

@@ -107,6 +107,9 @@ TEST_F(Judgement, F4_CorsIsForListedOriginsAndNeverWithCredentials) {
   EXPECT_EQ(read.status, 200);
   EXPECT_EQ(read.field("access-control-allow-origin"), kOrigin);
   EXPECT_EQ(read.field("access-control-allow-credentials"), "");
+  const Answer stream =
+      running().ask(request("GET", "/v1/stream/sse", kGoodToken, "Origin: " + std::string(kOrigin) + "\r\n"));
+  EXPECT_EQ(stream.field("access-control-allow-origin"), kOrigin);
   EXPECT_EQ(running().ask(request("OPTIONS", "/v1/diagnostics", "")).status, 401)
       << "no origin: a request like another";
 }

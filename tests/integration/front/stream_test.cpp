@@ -232,6 +232,7 @@ TEST_F(EventStream, SendsTheSnapshotThenItsChanges) {
   EXPECT_EQ(head.status, 200);
   EXPECT_EQ(head.field("content-type"), "text/event-stream");
   EXPECT_EQ(head.field("cache-control"), "no-store");
+  EXPECT_EQ(head.field("access-control-allow-origin"), "");
   const std::string first = next(client);
   EXPECT_TRUE(first.starts_with("event: snapshot\nid: 1\ndata: {\"type\":\"snapshot\",\"revision\":1,"))
       << first;

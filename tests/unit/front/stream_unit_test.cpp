@@ -91,7 +91,7 @@ class StreamClock : public testing::Test {
 };
 
 TEST_F(StreamClock, AnEventStreamSaysThatItLivesEvery15Seconds) {
-  run(eventStream(services_, request_, peer_));
+  run(eventStream(services_, request_, peer_, {}));
   EXPECT_TRUE(read().ends_with("\r\n\r\n"));
   advance(14 * kj::SECONDS);
   EXPECT_EQ(read(), "");
