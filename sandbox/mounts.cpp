@@ -140,7 +140,9 @@ class Builder {
   void makeFile(const std::string& path) {
     std::string name;
     const Fd parent = parentOf(path, name);
-    owned(openBelow(parent.get(), name, O_CREAT | O_WRONLY, 0444), "mount_target_refused");
+    // Never opens one that is there: it may be read-only, or under somebody's lease.
+    const Fd made(static_cast<int>(openBelow(parent.get(), name, O_CREAT | O_EXCL | O_WRONLY, 0444)));
+    if (!made && errno != EEXIST) failWithErrno(Step::kMounts, "mount_target_refused");
   }
 
   void makeSymlink(const MountStep& step) {
