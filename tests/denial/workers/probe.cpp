@@ -1,0 +1,182 @@
+// One forbidden act, tried by a process inside of a profile: prints "ok", or the name of the errno. Run
+// without a sandbox it is the control.
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <linux/io_uring.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/personality.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+long number(const std::string& text) {
+  return std::strtol(text.c_str(), nullptr, 0);
+}
+const sockaddr* generic(const void* address) {
+  return static_cast<const sockaddr*>(address);
+}
+
+long openFor(const Arguments& words, int flags) {
+  const int file = open(words.at(0).c_str(), flags | O_CLOEXEC | O_NOCTTY, 0600);
+  if (file < 0) return -1;
+  char byte = 'x';
+  return (flags & O_ACCMODE) == O_RDONLY ? (read(file, &byte, 1) < 0 ? -1 : 0)
+                                         : (write(file, &byte, 1) < 0 ? -1 : 0);
+}
+
+long connectUnix(const std::string& name, bool abstract) {
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return -1;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + (abstract ? 1 : 0), name.data(), name.size());
+  const auto size =
+      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size() + (abstract ? 1 : 0));
+  return connect(socket, generic(&address), abstract ? size : sizeof address);
+}
+
+sockaddr_in loopback(long port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+long connectTcp(long port, int protocol) {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, protocol);
+  if (socket < 0) return -1;
+  const sockaddr_in address = loopback(port);
+  return connect(socket, generic(&address), sizeof address);
+}
+
+long sendUdp(long port) {
+  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return -1;
+  const sockaddr_in address = loopback(port);
+  return sendto(socket, "leak", 4, 0, generic(&address), sizeof address) < 0 ? -1 : 0;
+}
+
+long fastOpen(long port) {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return -1;
+  const sockaddr_in address = loopback(port);
+  return sendto(socket, "leak", 4, MSG_FASTOPEN, generic(&address), sizeof address) < 0 ? -1 : 0;
+}
+
+// Both numbers of TIOCSTI: as it is, and with a bit above the 32 that the kernel looks at.
+long typeInto(std::uint64_t request) {
+  const char letter = 'x';
+  return syscall(SYS_ioctl, STDIN_FILENO, request, &letter);
+}
+
+#ifdef __x86_64__
+long byInt80() {
+  long result = 0;
+  asm volatile("int $0x80" : "=a"(result) : "a"(20L) : "memory", "r8", "r9", "r10", "r11");  // getpid of i386
+  if (result >= 0) return 0;
+  errno = static_cast<int>(-result);
+  return -1;
+}
+long byX32() {
+  return syscall(0x40000000L | SYS_getpid);
+}
+#endif
+
+long cloneWith(unsigned long flags) {
+  return syscall(SYS_clone, flags | SIGCHLD, nullptr, nullptr, nullptr, nullptr) < 0 ? -1 : 0;
+}
+
+long ioUring() {
+  io_uring_params params{};
+  return syscall(SYS_io_uring_setup, 4, &params);
+}
+
+using Act = long (*)(const Arguments&);
+
+const std::map<std::string, Act>& acts() {
+  static const std::map<std::string, Act> table = {
+      {"read", [](const Arguments& a) { return openFor(a, O_RDONLY); }},
+      {"list",
+       [](const Arguments& a) -> long { return open(a.at(0).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }},
+      {"write", [](const Arguments& a) { return openFor(a, O_WRONLY | O_CREAT); }},
+      {"truncate", [](const Arguments& a) -> long { return truncate(a.at(0).c_str(), 0); }},
+      {"mkdir", [](const Arguments& a) -> long { return mkdir(a.at(0).c_str(), 0755); }},
+      {"rename", [](const Arguments& a) -> long { return rename(a.at(0).c_str(), a.at(1).c_str()); }},
+      {"unlink", [](const Arguments& a) -> long { return unlink(a.at(0).c_str()); }},
+      {"connect-path", [](const Arguments& a) { return connectUnix(a.at(0), false); }},
+      {"connect-abstract", [](const Arguments& a) { return connectUnix(a.at(0), true); }},
+      {"connect-tcp", [](const Arguments& a) { return connectTcp(number(a.at(0)), 0); }},
+      {"connect-mptcp", [](const Arguments& a) { return connectTcp(number(a.at(0)), 262); }},
+      {"fast-open", [](const Arguments& a) { return fastOpen(number(a.at(0))); }},
+      {"send-udp", [](const Arguments& a) { return sendUdp(number(a.at(0))); }},
+      {"socket",
+       [](const Arguments& a) -> long {
+         return socket(static_cast<int>(number(a.at(0))), static_cast<int>(number(a.at(1))),
+                       static_cast<int>(number(a.at(2))));
+       }},
+      {"socketpair",
+       [](const Arguments&) -> long {
+         int ends[2];
+         return socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
+       }},
+      {"kill", [](const Arguments& a) -> long { return kill(static_cast<pid_t>(number(a.at(0))), 0); }},
+      {"ptrace",
+       [](const Arguments& a) {
+         return ptrace(PTRACE_SEIZE, static_cast<pid_t>(number(a.at(0))), nullptr, nullptr);
+       }},
+      {"tiocsti", [](const Arguments&) { return typeInto(TIOCSTI); }},
+      {"tiocsti-high", [](const Arguments&) { return typeInto((std::uint64_t{1} << 32) | TIOCSTI); }},
+      {"tioclinux", [](const Arguments&) { return typeInto(TIOCLINUX); }},
+      {"mount",
+       [](const Arguments& a) -> long { return mount("none", a.at(0).c_str(), "tmpfs", 0, nullptr); }},
+      {"umount", [](const Arguments& a) -> long { return umount2(a.at(0).c_str(), MNT_DETACH); }},
+      {"open-tree", [](const Arguments&) { return syscall(SYS_open_tree, AT_FDCWD, "/", 1U); }},
+      {"unshare-user", [](const Arguments&) -> long { return unshare(CLONE_NEWUSER); }},
+      {"clone-user", [](const Arguments&) { return cloneWith(CLONE_NEWUSER); }},
+      {"clone3", [](const Arguments&) { return syscall(SYS_clone3, nullptr, 0UL); }},
+      {"io-uring", [](const Arguments&) { return ioUring(); }},
+      {"bpf", [](const Arguments&) { return syscall(SYS_bpf, 0, nullptr, 0U); }},
+      {"keyctl", [](const Arguments&) { return syscall(SYS_keyctl, 0, -3, 0); }},
+      {"perf", [](const Arguments&) { return syscall(SYS_perf_event_open, nullptr, 0, -1, -1, 0UL); }},
+      {"userfaultfd", [](const Arguments&) { return syscall(SYS_userfaultfd, 0); }},
+      {"personality", [](const Arguments&) -> long { return personality(ADDR_NO_RANDOMIZE); }},
+      {"handle", [](const Arguments&) { return syscall(SYS_open_by_handle_at, AT_FDCWD, nullptr, 0); }},
+#ifdef __x86_64__
+      {"int80", [](const Arguments&) { return byInt80(); }},
+      {"x32", [](const Arguments&) { return byX32(); }},
+#endif
+      {"nothing", [](const Arguments&) -> long { return 0; }},
+  };
+  return table;
+}
+
+}  // namespace
+
+int main(int argumentCount, char** arguments) {
+  if (argumentCount < 2 || !acts().contains(arguments[1])) return 2;
+  errno = 0;
+  const long result = acts().at(arguments[1])(Arguments(arguments + 2, arguments + argumentCount));
+  std::puts(result >= 0 ? "ok" : strerrorname_np(errno));
+  return 0;
+}
