@@ -113,7 +113,7 @@ class OperatorService final : public schema::Operator::Server {
     grant.subject = {.family = familyOf(asked.getFamily()),
                      .operation = asked.getOperation().cStr(),
                      .workspace = asked.getWorkspace().cStr(),
-                     .principal = asked.getPrincipal().cStr(),
+                     .principal = nameOf(view(asked.getPrincipal())),
                      .program = programOf(view(asked.getProgram())),
                      .network = std::string(actions::nameOf(asked.getNetwork())),
                      .profile = "default"};
@@ -143,6 +143,10 @@ class OperatorService final : public schema::Operator::Server {
 
   kj::Promise<void> tokenCreate(TokenCreateContext context) override {
     const auto params = context.getParams();
+    if (isReserved(services_.core.config, view(params.getName()))) {
+      refuse(context, {.code = ProblemCode::INVALID_LABEL, .detail = "A user of this name exists, and rules know both by the name alone.", .field = "name"});
+      return kj::READY_NOW;
+    }
     return createToken(services_.core, services_.tokens, tokenKey(), view(params.getName()),
                        scopesOf(params.getScopes()))
         .then([context](Outcome<std::string>&& outcome) mutable {
@@ -265,6 +269,12 @@ class OperatorService final : public schema::Operator::Server {
       default:
         return policy::Family::kTerminal;
     }
+  }
+
+  // Policy knows principals by name; "token:ci" and "ci" are one.
+  static std::string nameOf(std::string_view principal) {
+    const auto colon = principal.find(':');
+    return std::string(colon == std::string_view::npos ? principal : principal.substr(colon + 1));
   }
 
   static policy::Program programOf(std::string_view text) {

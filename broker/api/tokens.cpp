@@ -1,5 +1,6 @@
 #include "broker/api/tokens.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -82,6 +83,12 @@ void loadTokens(state::Database& reader, identity::TokenIndex& index) {
                              .expires = std::nullopt};
     (void)index.add(std::move(token));
   }
+}
+
+bool isReserved(const home::Config& config, std::string_view name) {
+  const auto same = [name](const home::PrincipalEntry& entry) { return entry.name == name; };
+  return name == identity::kOwnerName || name == identity::operatorPrincipal().name ||
+         std::any_of(config.principals.begin(), config.principals.end(), same);
 }
 
 void insertToken(state::Transaction& transaction, const identity::TokenRow& row) {

@@ -59,6 +59,8 @@ void printToken(const Context& context, std::string_view name, std::string_view 
 // A home whose broker is not running: this process is its only writer, and holds its lock meanwhile.
 int createOffline(const Context& context, const home::Home& home, const Options& options) {
   const auto lock = must(home.lock());
+  if (broker::isReserved(must(home::loadConfig(home)), options.name))
+    throw Stop(kUsage, "a user of this name exists; give the token another name");
   const std::filesystem::path state = std::filesystem::path(home.path()) / "state";
   state::Database database(state / "state.db", state::Access::kReadWrite);
   const auto log = audit::AuditLog::open({.stateDirectory = state},

@@ -159,7 +159,7 @@ void LiveSession::planTick() {
 kj::Promise<Ending> LiveSession::watch() {
   // Held in memory until recorded: the promise chain owns nothing of this session but `this`, which its book
   // keeps.
-  auto exited = supervisor_.session.exitedRequest().send().then(
+  auto exited = KJ_ASSERT_NONNULL(supervisor_).session.exitedRequest().send().then(
       [this](capnp::Response<schema::Session::ExitedResults>&& response) {
         const auto exit = response.getExit();
         switch (exit.which()) {
@@ -203,8 +203,10 @@ kj::Promise<Ending> LiveSession::watch() {
       })
       .then([this]() {
         stopDraining();
+        // The processes go with their capabilities; what is remembered of the session is memory alone.
         terminal_ = rpc::kNone;
         pty_ = rpc::kNone;
+        supervisor_ = rpc::kNone;
         return judge();
       });
 }
@@ -305,7 +307,7 @@ kj::Promise<std::optional<Refused>> LiveSession::resize(std::uint16_t cols, std:
 kj::Promise<std::optional<Refused>> LiveSession::signal(std::uint8_t number) {
   if (state_ != schema::SessionState::RUNNING || exit_.kind != Exit::Kind::kRunning)
     return std::optional<Refused>(Refused{.code = schema::ProblemCode::SESSION_ENDED});
-  auto request = supervisor_.session.signalRequest();
+  auto request = KJ_ASSERT_NONNULL(supervisor_).session.signalRequest();
   request.setNumber(number);
   return rpc::withDeadline(core_.timer, kControlLimit,
                            kj::Promise<capnp::Response<schema::Session::SignalResults>>(request.send()))
@@ -325,8 +327,10 @@ kj::Promise<void> LiveSession::kill(const char* reason) {
   if (exit_.kind != Exit::Kind::kRunning) return kj::READY_NOW;
   if (endReason_ == nullptr) endReason_ = reason;
   ++revision_;
-  return supervisor_.session.killRequest().send().then([](capnp::Response<schema::Session::KillResults>&&) {},
-                                                       [](kj::Exception&&) {});
+  FACTIONOS_IF_SOME(supervisor, supervisor_) {
+    return supervisor.session.killRequest().send().then([](capnp::Response<schema::Session::KillResults>&&) {}, [](kj::Exception&&) {});
+  }
+  return kj::READY_NOW;
 }
 
 void LiveSession::fillSummary(schema::TerminalSession::Builder session) const {

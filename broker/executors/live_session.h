@@ -104,7 +104,7 @@ class LiveSession final : public kj::Refcounted, private kj::TaskSet::ErrorHandl
 
   Core& core_;
   SessionFacts facts_;
-  StartedSession supervisor_;
+  kj::Maybe<StartedSession> supervisor_;  // until the tree is gone
   mutable kj::Own<capnp::MallocMessageBuilder> request_;  // mutable: a builder's root is not const
   SessionOutput output_;
   std::shared_ptr<LiveSession*> self_;  // what the sink holds: null once this object is gone

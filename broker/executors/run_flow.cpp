@@ -38,18 +38,20 @@ struct DenialRow {
 constexpr std::array kDenials{
     DenialRow{"program_not_found", ProblemCode::INVALID_REQUEST,
               "There is no such program in the system, profile or workspace directories."},
-    DenialRow{"program_refused", ProblemCode::SCOPE_VIOLATION,
+    DenialRow{"program_outside", ProblemCode::SCOPE_VIOLATION,
               "The program lies outside of the system, profile and workspace directories."},
-    DenialRow{"program_not_executable", ProblemCode::INVALID_REQUEST,
-              "The file is not an executable program."},
-    DenialRow{"scope_violation", ProblemCode::SCOPE_VIOLATION, "The program lies outside of the workspace."},
-    DenialRow{"workspace_refused", ProblemCode::SCOPE_VIOLATION,
-              "The directory may not be a workspace (any more)."},
-    DenialRow{"network_unavailable", ProblemCode::SANDBOX_UNAVAILABLE,
-              "This network profile needs a network namespace, which this kernel refuses."},
+    DenialRow{"interpreter_refused", ProblemCode::SCOPE_VIOLATION,
+              "The script's interpreter is no program of the system or profile directories."},
+    DenialRow{"program_not_executable", ProblemCode::INVALID_REQUEST, "The program may not be executed."},
+    DenialRow{"program_not_regular", ProblemCode::INVALID_REQUEST, "The program is no regular file."},
+    DenialRow{"program_unreadable", ProblemCode::INVALID_REQUEST, "The program can't be read, so it can't be hashed."},
+    DenialRow{"program_format", ProblemCode::INVALID_REQUEST, "The program is neither a binary nor a script with an interpreter line."},
+    DenialRow{"approval_drift", ProblemCode::APPROVAL_DRIFT, "The program or a script of it changed while it was about to start."},
+    DenialRow{"workspace_refused", ProblemCode::SCOPE_VIOLATION, "The directory may not be a workspace."},
+    DenialRow{"workspace_gone", ProblemCode::SCOPE_VIOLATION, "The workspace is not there any more."},
     DenialRow{"sandbox_unavailable", ProblemCode::SANDBOX_UNAVAILABLE, ""},
+    DenialRow{"exec_failed", ProblemCode::INVALID_REQUEST, "The kernel refused to execute the program."},
     DenialRow{"pty_unavailable", ProblemCode::PTY_UNAVAILABLE, ""},
-    DenialRow{"resource_busy", ProblemCode::RESOURCE_BUSY, "The program is being written at this moment."},
 };
 
 Refused refusedFor(std::string_view code, std::string_view rule) {
@@ -238,7 +240,7 @@ policy::Decision RunFlow::decide() const {
   return executor_.rules_.evaluate({.family = policy::Family::kTerminal,
                                     .operation = operation_,
                                     .workspace = workspace_->name,
-                                    .principal = caller_.id(),
+                                    .principal = caller_.principal.name,
                                     .program = prepared_->program,
                                     .network = std::string(actions::nameOf(request().getNetwork())),
                                     .profile = "default"});

@@ -174,7 +174,7 @@ void readLimits(const TomlReader& reader, Config& config) {
   count("max_waiting_actions", 1024, limits.maxWaitingActions);
   seconds("command_timeout_seconds", 1, kDay, limits.commandTimeout);
   seconds("max_command_timeout_seconds", 1, kDay, limits.maxCommandTimeout);
-  seconds("approval_expiry_seconds", 10, kDay, limits.approvalExpiry);
+  seconds("approval_expiry_seconds", 1, kDay, limits.approvalExpiry);
   seconds("idempotency_ttl_seconds", 60, 30 * kDay, limits.idempotencyTtl);
   if (auto bytes = reader.number(*table, kWhere, "output_cap_bytes", 4096, 64 * 1024 * 1024)) {
     limits.outputCapBytes = *bytes;

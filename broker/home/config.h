@@ -44,7 +44,7 @@ struct Limits {
   std::chrono::seconds commandTimeout{600};      // 1 s..24 h, when the caller names none
   std::chrono::seconds maxCommandTimeout{7200};  // 1 s..24 h, what a caller may ask for at most
   std::uint64_t outputCapBytes = 1024 * 1024;    // 4 KiB..64 MiB kept of one session
-  std::chrono::seconds approvalExpiry{900};      // 10 s..24 h
+  std::chrono::seconds approvalExpiry{900};      // 1 s..24 h
   std::chrono::seconds idempotencyTtl{std::chrono::hours(24)};  // 60 s..30 d
 };
 

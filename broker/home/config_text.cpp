@@ -35,7 +35,7 @@ std::string_view defaultConfigText() {
 # command_timeout_seconds = 600        # 1 to 86400, for a command that names none
 # max_command_timeout_seconds = 7200   # 1 to 86400, the longest that a caller may ask for
 # output_cap_bytes = 1048576           # 4096 to 67108864 bytes kept of one session's output
-# approval_expiry_seconds = 900        # 10 to 86400; an unanswered proposal then expires
+# approval_expiry_seconds = 900        # 1 to 86400; an unanswered proposal then expires
 # idempotency_ttl_seconds = 86400      # 60 to 2592000; a key may be used again after that
 
 [profile]

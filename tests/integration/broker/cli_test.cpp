@@ -1,0 +1,117 @@
+#include <csignal>
+#include <fstream>
+
+#include "live_broker.h"
+
+namespace factionos::test {
+namespace {
+
+std::string askedFor(Process& run) {
+  const auto line = run.waitForLine("factionos approve act_");
+  const auto at = line.find("act_");
+  return at == std::string::npos ? std::string() : line.substr(at, 30);
+}
+
+TEST(Cli, RunProposesWaitsStreamsAndExitsWithTheCommandsStatus) {
+  LiveBroker broker;
+  auto run = broker.startCli({"run", "--workspace", "demo", "--", "sh", "-c", "echo one; echo two; exit 7"});
+  const auto id = askedFor(*run);
+  ASSERT_FALSE(id.empty()) << run->err();
+  ASSERT_EQ(broker.approve(id).status, 0);
+  const auto done = run->finish();
+  EXPECT_EQ(done.status, 7);
+  EXPECT_EQ(done.out, "one\ntwo\n");
+}
+
+TEST(Cli, ARejectedRunExitsWithThree) {
+  LiveBroker broker;
+  auto run = broker.startCli({"run", "--workspace", "demo", "--", "true"});
+  const auto id = askedFor(*run);
+  ASSERT_EQ(broker.cli({"reject", id, "--revision", "1", "--yes"}).status, 0);
+  EXPECT_EQ(run->finish().status, 3);
+}
+
+TEST(Cli, PipedInputReachesTheCommandAndItsEndToo) {
+  LiveBroker broker;
+  auto run =
+      broker.startCli({"run", "--workspace", "demo", "--", "sh", "-c", "stty -echo; cat"}, "piped line\n");
+  const auto id = askedFor(*run);
+  ASSERT_EQ(broker.approve(id).status, 0);
+  const auto done = run->finish();
+  EXPECT_EQ(done.status, 0);
+  EXPECT_NE(done.out.find("piped line"), std::string::npos);
+}
+
+TEST(Cli, CtrlCIsPassedOn) {
+  LiveBroker broker;
+  auto run = broker.startCli({"run", "--workspace", "demo", "--", "sh", "-c",
+                              "trap 'echo caught; exit 5' INT; echo ready; while :; do sleep 0.05; done"});
+  const auto id = askedFor(*run);
+  ASSERT_EQ(broker.approve(id).status, 0);
+  ASSERT_FALSE(run->waitForLine("ready").empty());
+  run->signal(SIGINT);
+  const auto done = run->finish();
+  EXPECT_EQ(done.status, 5) << done.err;
+  EXPECT_NE(done.out.find("caught"), std::string::npos);
+}
+
+TEST(Cli, ApproveNeedsTheRevisionOrATerminal) {
+  LiveBroker broker;
+  const auto id = broker.propose(R"("command":["true"])", broker.token(), "k1").at("/action/id");
+  EXPECT_EQ(broker.cli({"approve", id, "--yes"}).status, 2);
+  EXPECT_EQ(broker.action(id, broker.token()).at("/action/state"), "proposed");
+}
+
+TEST(Cli, RevealShowsTheCommandWithInvisibleCharactersMadeVisible) {
+  LiveBroker broker;
+  const auto id =
+      broker.propose(R"("command":["echo","a\u202eb\u001b[31m"])", broker.token(), "k1").at("/action/id");
+  const auto revealed = broker.cli({"reveal", id});
+  ASSERT_EQ(revealed.status, 0) << revealed.err;
+  EXPECT_NE(revealed.out.find("\\u{202e}"), std::string::npos) << revealed.out;
+  EXPECT_EQ(revealed.out.find('\x1b'), std::string::npos);
+  ASSERT_EQ(broker.approve(id).status, 0);
+  EXPECT_EQ(broker.cli({"reveal", id}).status, 3) << "only while it waits";
+}
+
+TEST(Cli, AWrongPassphraseIsRefused) {
+  LiveBroker broker({.key = Setup::Key::kSealed});
+  writeFile(broker.workspace() + "/wrong", "not the passphrase\n");
+  ASSERT_EQ(runProcess({"/bin/chmod", "600", broker.workspace() + "/wrong"}, broker.environment(),
+                       broker.workspace())
+                .status,
+            0);
+  EXPECT_EQ(broker.cli({"actions", "--passphrase-file", broker.workspace() + "/wrong"}).status, 3);
+}
+
+TEST(Cli, WithoutABrokerEveryCommandSaysSo) {
+  LiveBroker broker;
+  broker.stop();
+  EXPECT_EQ(broker.cli({"status"}).status, 4);
+  EXPECT_EQ(broker.cli({"actions"}).status, 4);
+  EXPECT_EQ(broker.cli({"run", "--workspace", "demo", "--", "true"}).status, 4);
+  const auto offline = broker.cli({"token", "create", "offline", "--scope", "read"});
+  EXPECT_EQ(offline.status, 0) << offline.err;
+  EXPECT_EQ(broker.cli({"audit", "verify"}).status, 0);
+  broker.start();
+  EXPECT_EQ(broker.get("/v1/diagnostics", offline.out.substr(0, offline.out.size() - 1)).status, 200);
+}
+
+TEST(Cli, AWorkspaceThatMayNotBeOneIsRefused) {
+  LiveBroker broker;
+  for (const std::string path : {"/", "/etc", "/usr/bin", "/proc", "/tmp"})
+    EXPECT_EQ(broker.cli({"workspace", "add", "bad", path}).status, 3) << path;
+  EXPECT_EQ(broker.cli({"workspace", "add", "bad", broker.home()}).status, 3);
+  EXPECT_EQ(broker.cli({"workspace", "add", "bad", broker.home() + "/run"}).status, 3);
+  EXPECT_EQ(broker.cli({"workspace", "add", "bad", broker.home() + "/.."}).status, 3);
+}
+
+TEST(Cli, UnknownCommandsAndOptionsAreUsageErrors) {
+  LiveBroker broker;
+  EXPECT_EQ(broker.cli({"frobnicate"}).status, 2);
+  EXPECT_EQ(broker.cli({"status", "--frobnicate"}).status, 2);
+  EXPECT_EQ(broker.cli({"run", "--workspace", "demo"}).status, 2);
+}
+
+}  // namespace
+}  // namespace factionos::test

@@ -1,0 +1,120 @@
+// What happens to the others when one process dies.
+#include <csignal>
+#include <filesystem>
+#include <sstream>
+
+#include "live_broker.h"
+
+namespace factionos::test {
+namespace {
+
+const std::string kLong = R"("shell":"echo x >>count; echo ready; sleep 1000")";
+
+struct Started {
+  std::string session;
+  std::string action;
+};
+
+Started startLong(LiveBroker& broker, const std::string& token) {
+  const auto started = broker.run(kLong, token, "k1");
+  const auto session = started.at("/session/id");
+  broker.untilOutput(session, "ready", token);
+  return {session, started.at("/action/id")};
+}
+
+void expectGone(const std::vector<pid_t>& processes) {
+  for (const auto pid : processes) EXPECT_TRUE(eventually([&]() { return ::kill(pid, 0) != 0; }, 10)) << pid;
+}
+
+TEST(Life, P41_E12_P80_AKilledBrokerTakesItsSessionsAndTheActionIsNeverRunAgain) {
+  LiveBroker broker;
+  const auto token = broker.token();
+  const auto started = startLong(broker, token);
+  const auto all = descendants(broker.pid());
+  ASSERT_GE(all.size(), 4U);
+  ::kill(broker.pid(), SIGKILL);
+  expectGone(all);
+  broker.stop();
+  broker.start();
+  EXPECT_EQ(broker.action(started.action, token).at("/action/state"), "failed");
+  EXPECT_EQ(broker.action(started.action, token).at("/action/failureCode"), "lost_in_crash");
+  const auto again = broker.propose(kLong, token, "k1");
+  EXPECT_TRUE(again.status == 201 || again.status == 504) << again.body;
+  EXPECT_EQ(readFile(broker.workspace() + "/count"), "x\n");
+  EXPECT_EQ(broker.cli({"audit", "verify"}).status, 0);
+  EXPECT_NE(broker.cli({"audit", "list"}).out.find("unknown"), std::string::npos);
+}
+
+TEST(Life, ALostLauncherEndsTheBrokerWithNothingLeft) {
+  LiveBroker broker;
+  const auto token = broker.token();
+  startLong(broker, token);
+  const auto all = descendants(broker.pid());
+  ::kill(broker.child("launcher"), SIGKILL);
+  EXPECT_EQ(broker.process().finish(20).status, 1);
+  expectGone(all);
+}
+
+TEST(Life, ALostPtyWorkerEndsItsActionAndTheBrokerServesOn) {
+  LiveBroker broker;
+  const auto token = broker.token();
+  const auto started = startLong(broker, token);
+  std::vector<pid_t> workers;
+  for (const auto pid : descendants(broker.pid())) {
+    if (readFile("/proc/" + std::to_string(pid) + "/comm") == "pty\n") workers.push_back(pid);
+  }
+  for (const auto pid : workers) ::kill(pid, SIGKILL);
+  const auto ended = broker.ended(started.session, token);
+  EXPECT_EQ(ended.at("/session/failureCode"), "worker_lost");
+  EXPECT_EQ(broker.outcome(R"("command":["true"])", token, "k2").at("/session/exit/code"), "0");
+}
+
+TEST(Life, ALostSupervisorEndsItsActionAndItsTree) {
+  LiveBroker broker;
+  const auto token = broker.token();
+  const auto started = startLong(broker, token);
+  const auto supervisor = broker.child("session");
+  const auto below = descendants(supervisor);
+  ::kill(supervisor, SIGKILL);
+  const auto ended = broker.ended(started.session, token);
+  EXPECT_EQ(ended.at("/session/failureCode"), "supervisor_lost");
+  expectGone(below);
+}
+
+TEST(Life, SessionsLiveOnWhenTheFrontIsKilled) {
+  LiveBroker broker;
+  const auto token = broker.token();
+  const auto started = startLong(broker, token);
+  ::kill(broker.child("front"), SIGKILL);
+  ASSERT_TRUE(eventually([&]() { return request(broker.port(), "GET", "/healthz", "", {}).status == 200; }));
+  const auto seen = broker.get("/v1/terminal/sessions/" + started.session, token);
+  EXPECT_EQ(seen.at("/session/state"), "running") << seen.body;
+  EXPECT_NE(outputOf(seen).find("ready"), std::string::npos);
+}
+
+TEST(Life, ShutdownLeavesNothing) {
+  LiveBroker broker;
+  const auto token = broker.token();
+  const auto started = startLong(broker, token);
+  const auto all = descendants(broker.pid());
+  broker.process().signal(SIGTERM);
+  EXPECT_EQ(broker.process().finish(20).status, 0);
+  expectGone(all);
+  EXPECT_TRUE(std::filesystem::is_empty(broker.home() + "/run/scratch"));
+  broker.start();
+  EXPECT_EQ(broker.action(started.action, token).at("/action/failureCode"), "shutdown");
+}
+
+TEST(Life, TheCommandHoldsItsTerminalAndNothingElse) {
+  LiveBroker broker;
+  const auto token = broker.token();
+  const std::string list = "import os\nfor fd in sorted(os.listdir('/proc/self/fd'), key=int):\n  try: print(fd, os.readlink('/proc/self/fd/'+fd))\n  except OSError: pass\n";
+  const auto output = outputOf(broker.outcome(R"("command":["python3","-c",)" + json(list) + "]", token, "k2"));
+  std::istringstream lines(output);
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) EXPECT_NE(line.find("/dev/pts/"), std::string::npos) << output;
+  EXPECT_EQ(count, 3) << output;
+}
+
+}  // namespace
+}  // namespace factionos::test
