@@ -168,6 +168,51 @@ TEST_F(TamperTest, OldHeadSlotCopiedOverTheNewest) {
   EXPECT_EQ(check().breach, Breach::kHeadDamaged);
 }
 
+TEST_F(TamperTest, HeadSlotOfLongAgoPutInTheNewestsPlace) {
+  const std::string old = testing::readFile(paths.head());
+  {
+    const auto log = open();
+    append(*log, 4);
+  }
+  std::string head = testing::readFile(paths.head());
+  const std::size_t slot = readHeads(paths.head()).newest->counter % 2 == 1 ? 0 : kHeadSlotBytes;
+  head.replace(slot, kHeadSlotBytes, old, slot, kHeadSlotBytes);
+  testing::overwriteFile(paths.head(), head);
+  EXPECT_EQ(check().breach, Breach::kHeadDamaged);
+}
+
+TEST_F(TamperTest, HeadMadeWithAnotherKey) {
+  auto kept = lines();
+  kept.pop_back();
+  rewrite(kept);
+  std::uint64_t size = 0;
+  for (const std::string& line : kept) size += line.size();
+  const auto last = parseLine(std::string_view(kept.back()).substr(0, kept.back().size() - 1));
+  Head head{
+      .epoch = 2, .sequence = 11, .size = size, .epochStart = kept.front().size(), .hash = last->lineHash};
+  FileOps ops;
+  std::filesystem::remove(paths.head());
+  HeadFile::create(paths.head(), head, EpochKey::generate(2), ops);
+  expectBroken(check(), Breach::kHeadDamaged, 11);
+  std::filesystem::remove(paths.head());
+  HeadFile::create(paths.head(), head, *EpochKey::load(paths.key()), ops);
+  EXPECT_TRUE(check().intact()) << "control: with the epoch's own key it is the same head, and nothing shows";
+}
+
+TEST_F(TamperTest, LineRewrittenWithItsOwnHashDoesNotFitTheNext) {
+  {
+    const auto log = open();
+    log->append(std::vector(3, recordOf()));
+  }
+  auto changed = lines();
+  auto parsed = parseLine(std::string_view(changed[13]).substr(0, changed[13].size() - 1));
+  ASSERT_FALSE(parsed->line.signature) << "inside a batch, where no signature is in the way";
+  std::get<Record>(parsed->line.body).decision = Code::of("reject");
+  changed[13] = encode(parsed->line);
+  rewrite(changed);
+  expectBroken(check(), Breach::kChain, 15);
+}
+
 TEST_F(TamperTest, MissingHead) {
   std::filesystem::remove(paths.head());
   EXPECT_EQ(check().breach, Breach::kHeadDamaged);

@@ -66,6 +66,8 @@ TEST_F(TableTest, StaleRevisionChangesNothing) {
   EXPECT_EQ(table.update(stale), UpdateResult::kStale);
   EXPECT_EQ(stale.revision, 1U);
   EXPECT_EQ(table.find(row.id)->state, ActionState::kApproved);
+  stale.revision = 9;
+  EXPECT_EQ(table.update(stale), UpdateResult::kStale) << "a revision that was never there is stale too";
   stale.id = "act_none";
   EXPECT_EQ(table.update(stale), UpdateResult::kMissing);
 }
