@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "broker/core/log.h"
+#include "broker/home/workspace.h"
 #include "broker/identity/token.h"
 #include "broker/profile.h"
 #include "broker/serve.h"
@@ -63,6 +64,12 @@ int run(const Options& options) {
 
   auto config = must(home::loadConfig(home));
   if (options.listen) config.listen = must(home::parseListenAddress(*options.listen));
+  const auto guard = must(home::WorkspaceGuard::create(home));
+  for (const auto* list : {&config.profile.programDirs, &config.profile.readableDirs}) {
+    for (const auto& directory : *list) {
+      if (const auto refusal = guard.checkProfileDirectory(directory)) throw StartRefused(refusal->problem);
+    }
+  }
   auto rules = must(policy::Policy::load(home, {}));
   const auto keyState = must(identity::operatorKeyState(home));
   std::optional<identity::PublicKey> operatorKey;

@@ -136,6 +136,7 @@ int serve(Gathered gathered) {
   state::AsyncWriter asyncWriter(
       writer, [&loop](kj::Function<void()> job) { return loop.blocking(kj::mv(job)); }, loop.timer());
   Pulse changes;
+  Health health;
   const std::string scratch = gathered.home.path() + "/run/scratch";
   Core core{.loop = loop,
             .timer = loop.timer(),
@@ -149,7 +150,8 @@ int serve(Gathered gathered) {
             .config = gathered.config,
             .scratch = scratch,
             .apiPort = gathered.listeners.port,
-            .changes = changes};
+            .changes = changes,
+            .health = health};
   LogErrors errors;
   kj::TaskSet background(errors);
   background.add(reloadOnHangup(loop, core, rules));

@@ -318,6 +318,18 @@ kj::Promise<void> ApiService::onSession(Context context, const char* operation, 
   } else if (idempotency::checkKey(key)) {
     refused = Refused{.code = ProblemCode::IDEMPOTENCY_KEY_REQUIRED};
   }
+  if (!refused) {
+    const auto decision = services_.rules.evaluate({.family = policy::Family::kTerminal,
+                                                    .operation = operation,
+                                                    .workspace = session->facts().workspace,
+                                                    .principal = caller_.principal.name,
+                                                    .program = policy::Program::none(),
+                                                    .network = std::string(actions::nameOf(session->facts().network)),
+                                                    .profile = "default"},
+                                                   policy::SessionCover::kOwnApprovedSession);
+    if (decision.verdict == policy::Verdict::kDeny)
+      refused = Refused{.code = ProblemCode::POLICY_BLOCKED, .detail = "A rule of policy.toml denies it."};
+  }
   if (refused) {
     refuse(context, *refused);
     return kj::READY_NOW;

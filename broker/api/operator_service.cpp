@@ -10,11 +10,12 @@
 #include "broker/actions/view.h"
 #include "broker/api/audit_view.h"
 #include "broker/api/snapshot.h"
+#include "broker/actions/ledger.h"
 #include "broker/api/tokens.h"
 #include "broker/audit/reader.h"
 #include "broker/core/log.h"
 #include "broker/links/links.h"
-#include "broker/redaction/visible.h"
+#include "broker/redaction/redactor.h"
 
 namespace factionos::broker {
 namespace {
@@ -100,11 +101,36 @@ class OperatorService final : public schema::Operator::Server {
            .field = "id"});
       return kj::READY_NOW;
     }
-    auto results = context.getResults();
-    results.setText(asText(redaction::makeVisible(*text, kMaxRevealShown)));
-    results.setTotalBytes(text->size());
-    results.setHiddenBytes(text->size() > kMaxRevealShown ? text->size() - kMaxRevealShown : 0);
-    return kj::READY_NOW;
+    const auto row = services_.actions.find(id);
+    if (!row) {
+      refuse(context, {.code = ProblemCode::NOT_FOUND, .field = "id"});
+      return kj::READY_NOW;
+    }
+    using OperatorView = redaction::Redactor<redaction::Boundary::kCli>;
+    const auto shown = OperatorView::forOperator<redaction::Category::kCommand>(*text, kMaxRevealShown);
+    const auto total = text->size();
+    // Who looked is on record before anything is shown.
+    audit::Record record{.actionId = row->id,
+                         .revision = row->revision,
+                         .family = row->family,
+                         .operation = audit::Code::of("reveal"),
+                         .requester = audit::Label::of(identity::operatorPrincipal().id()),
+                         .decision = audit::Code::of("none"),
+                         .idempotency = audit::Code::of("none"),
+                         .result = audit::Code::of("done"),
+                         .target = actions::targetOf(*row)};
+    return commit<bool>(services_.core,
+                        [record](state::Transaction& transaction) {
+                          actions::note(transaction, record);
+                          return true;
+                        })
+        .then([context, shown = std::string(shown.text()), total](Outcome<bool>&& outcome) mutable {
+          if (const auto* refused = refusedIn(outcome)) return refuse(context, *refused);
+          auto results = context.getResults();
+          results.setText(asText(shown));
+          results.setTotalBytes(total);
+          results.setHiddenBytes(total > kMaxRevealShown ? total - kMaxRevealShown : 0);
+        });
   }
 
   kj::Promise<void> grantAdd(GrantAddContext context) override {

@@ -47,7 +47,6 @@ struct Services {
   identity::PublicKey brokerIdentity;  // the audit's first public key
   state::Time startedAt;
   std::uint64_t loginEpoch = 1;  // raised when a token is revoked
-  bool auditHealthy = true;      // whether the last commit found the audit writable
 };
 
 }  // namespace factionos::broker

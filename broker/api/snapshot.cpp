@@ -66,10 +66,11 @@ void fillSandbox(const Readiness& readiness, schema::SandboxReadiness::Builder o
   out.setLandlockAbi(readiness.landlockAbi);
   out.setSeccomp(readiness.seccomp);
   out.setUserNamespaces(readiness.userNamespaces);
-  out.setLimits(readiness.cgroup ? "cgroup" : "watched");
+  // A delegated cgroup is not used yet.
+  out.setLimits("watched");
   out.setProtectedPaths(readiness.mountNamespace ? "existing_only" : "none");
   out.setProc(readiness.pidNamespace ? "own" : "proc_shared");
-  out.setCleanup(readiness.pidNamespace || readiness.cgroup ? "kernel" : "supervisor");
+  out.setCleanup(readiness.pidNamespace ? "pid_namespace" : readiness.landlockAbi >= 6 ? "signal_scope" : "subreaper");
   auto reasons = out.initReasons(static_cast<unsigned>(readiness.reasons.size()));
   for (unsigned i = 0; i < readiness.reasons.size(); ++i) reasons.set(i, asText(readiness.reasons[i]));
 }
@@ -117,7 +118,7 @@ void fillDiagnostics(Services& services, schema::Diagnostics::Builder out) {
   out.setReady(services.readiness.terminal());
   out.setMode(services.core.config.mode == home::Mode::kUser ? "user" : "system");
   out.setApprovalSeparation(identity::label(services.separation));
-  out.setAudit(services.auditHealthy ? Posture::AVAILABLE : Posture::UNAVAILABLE);
+  out.setAudit(services.core.health.audit ? Posture::AVAILABLE : Posture::UNAVAILABLE);
   constexpr std::array kFamilies{policy::Family::kFile,     policy::Family::kGit,
                                  policy::Family::kTerminal, policy::Family::kContainer,
                                  policy::Family::kRemote,   policy::Family::kHosted};

@@ -24,7 +24,7 @@ struct Options {
   std::string family = "terminal";
   std::string operation = "run";
   std::string workspace;
-  std::string principal;
+  std::string principal = "owner";
   std::string program;
   std::string network = "none";
   std::string duration = "1h";

@@ -36,6 +36,12 @@ class Pulse {
   kj::Function<void()> wake_ = []() {};
 };
 
+// Whether the last commit found what it writes to writable. Diagnostics tell.
+struct Health {
+  bool audit = true;
+  bool state = true;
+};
+
 // What every service of the broker works with. Made by main, borrowed by all, used on the loop's thread
 // alone.
 struct Core {
@@ -53,6 +59,7 @@ struct Core {
       scratch;            // absolute path of run/scratch, in which sessions make their temporary directories
   std::uint16_t apiPort;  // that the front listens on; 0: none
   Pulse& changes;
+  Health& health;
 };
 
 // Keys whose first request is under way in this process: a repeat is told so without asking the database.
@@ -98,12 +105,17 @@ kj::Promise<Outcome<T>> commit(Core& core, Mutation mutation) {
   return core.writer
       .commit(
           [slot, mutation](state::Transaction& transaction) mutable { slot->emplace(mutation(transaction)); })
-      .then([slot](state::CommitOutcome&& outcome) -> Outcome<T> {
+      .then([slot, &core](state::CommitOutcome&& outcome) -> Outcome<T> {
         try {
           outcome.orThrow();
+          core.health = {};
           return std::move(**slot);
         } catch (...) {
-          return actions::refusedBy(std::current_exception());
+          auto refused = actions::refusedBy(std::current_exception());
+          core.health.audit = refused.code != schema::ProblemCode::AUDIT_UNAVAILABLE;
+          core.health.state = refused.code != schema::ProblemCode::STATE_UNAVAILABLE;
+          if (!core.health.audit || !core.health.state) core.changes.touch();
+          return refused;
         }
       });
 }

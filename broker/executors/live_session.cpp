@@ -1,5 +1,7 @@
 #include "broker/executors/live_session.h"
 
+#include <algorithm>
+#include <csignal>
 #include <utility>
 
 #include "broker/actions/view.h"
@@ -86,8 +88,7 @@ kj::Promise<bool> LiveSession::attach(StartedPty pty, schema::Descriptor::Client
   // A worker that dies before it has drained takes the session with it.
   tasks_.add(gone.then([this](rpc::DisconnectCause) {
     if (drainedDone_) return;
-    stopDraining();
-    tasks_.add(kill("worker_lost"));
+    tasks_.add(judgeLostWorker());
   }));
   return rpc::withDeadline(core_.timer, kControlLimit,
                            kj::Promise<capnp::Response<schema::Pty::AttachResults>>(kj::mv(reply)))
@@ -97,6 +98,26 @@ kj::Promise<bool> LiveSession::attach(StartedPty pty, schema::Descriptor::Client
         state_ = schema::SessionState::RUNNING;
         wake();
         return true;
+      });
+}
+
+kj::Promise<void> LiveSession::judgeLostWorker() {
+  auto exit = KJ_ASSERT_NONNULL(pty_).worker.process.exitedRequest().send();
+  return rpc::withDeadline(core_.timer, kControlLimit, kj::Promise<capnp::Response<schema::Worker::ExitedResults>>(kj::mv(exit)))
+      .then(
+          [this](capnp::Response<schema::Worker::ExitedResults>&& response) -> const char* {
+            // A call that its filter refused ends a worker by SIGSYS, or by the handler that names the call.
+            const auto how = response.getExit();
+            const bool refusedCall = how.getSyscall() >= 0 || (how.isSignal() && how.getSignal() == SIGSYS);
+            if (!refusedCall) return "worker_lost";
+            log(Level::kWarning, "worker_misbehaved",
+                {{"worker", std::string_view("pty")}, {"session", facts_.id}, {"syscall", static_cast<std::uint64_t>(std::max(how.getSyscall(), 0))}});
+            return "worker_misbehaved";
+          },
+          [](kj::Exception&&) -> const char* { return "worker_lost"; })
+      .then([this](const char* reason) {
+        stopDraining();
+        return kill(reason);
       });
 }
 

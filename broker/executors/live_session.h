@@ -96,6 +96,7 @@ class LiveSession final : public kj::Refcounted, private kj::TaskSet::ErrorHandl
   void received(capnp::Data::Reader bytes);
   void drained(std::uint64_t totalBytes);
   void misbehaved();
+  kj::Promise<void> judgeLostWorker();
   void stopDraining();
   void planTick();
   void wake();

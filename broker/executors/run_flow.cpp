@@ -152,6 +152,10 @@ std::optional<Refused> RunFlow::validate() {
     return Refused{.code = ProblemCode::INVALID_REQUEST,
                    .detail = "Above the longest timeout that config.toml allows.",
                    .field = "timeoutMs"};
+  if (asked.getTimeoutMs() == 0) {
+    request_->getRoot<schema::TerminalRun>().setTimeoutMs(
+        static_cast<std::uint32_t>(std::chrono::milliseconds(core_.config.limits.commandTimeout).count()));
+  }
   return std::nullopt;
 }
 
@@ -370,6 +374,11 @@ kj::Promise<RunReply> RunFlow::propose() {
     if (refused) return RunReply(std::move(*refused));
     const auto decision = decide();
     if (decision.verdict == policy::Verdict::kDeny) return denied(decision);
+    if (decision.verdict == policy::Verdict::kAsk &&
+        executor_.actions_.waiting() >= core_.config.limits.maxWaitingActions)
+      return RunReply(Refused{.code = ProblemCode::RATE_LIMITED,
+                              .detail = "So many actions wait for a decision that no more are taken.",
+                              .retryAfterMs = 5000});
     auto proposed = row(decision);
     const bool allowed = decision.verdict == policy::Verdict::kAllow;
     if (allowed) sessionId_ = core_.ids.next(state::IdKind::kSession);

@@ -52,6 +52,7 @@ constexpr Shape kShapes[] = {
     // clang-format off
     {"aws_access_key_id",   "A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9])",         kEdge, kRun, kUpper, 16, kUpper},
     {"aws_bedrock_key",     "ABSK",                                    kEdge, kRun, kBase64, 40, kBase64, Needs::kDigit, 4},
+    {"factionos_token",     "fos_",                                    kEdge, kRun, kUrl, 20, kUrl},
     {"github_token",        "gh[pousr]_",                              kAny,  kRun, kUrl, 10, kUrlDot},
     {"github_pat",          "github_pat_",                             kAny,  kRun, kUrl, 10, kUrl},
     {"gitlab_token",        "gl(?:pat|dt|rt|ft|soat|ffct|cbt|ptt|imt|agent|oas)-", kEdge, kRun, kUrl, 10, kUrlDot},

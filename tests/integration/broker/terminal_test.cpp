@@ -91,14 +91,14 @@ TEST(Terminal, OnlyTheOwnerTypesAndOnlyTheOwnerOrAnApproverReads) {
   LiveBroker broker;
   const auto token = broker.token("read,propose", "mine");
   const auto other = broker.token("read,propose", "other");
-  const auto session = sessionOf(broker.run(R"("shell":"echo mine; read x")", token, "k1"));
-  broker.untilOutput(session, "mine", token);
+  const auto session = sessionOf(broker.run(R"("shell":"echo own-words; read x")", token, "k1"));
+  broker.untilOutput(session, "own-words", token);
   EXPECT_EQ(input(broker, session, "x\n", other).status, 403);
   EXPECT_EQ(broker.post("/v1/terminal/sessions/" + session + "/kill", "{}", other, uniqueKey()).status, 403);
   const auto seen = broker.get("/v1/terminal/sessions/" + session, other);
   EXPECT_EQ(seen.status, 200);
   EXPECT_FALSE(seen.has("/session/output"));
-  EXPECT_EQ(broker.get("/v1/command-center", other).body.find("mine"), std::string::npos);
+  EXPECT_EQ(broker.get("/v1/command-center", other).body.find("own-words"), std::string::npos);
   input(broker, session, "x\n", token);
   broker.ended(session, token);
 }
