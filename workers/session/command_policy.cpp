@@ -23,6 +23,7 @@ namespace families = sandbox::families;
 
 constexpr int kAbiOfScopes = 6;
 constexpr std::uint32_t kFastOpen = MSG_FASTOPEN;
+constexpr rlim_t kSlackTasks = 1024;  // what the user may start elsewhere before a session notices
 
 // AF_UNIX only where no socket of others is in sight: file sockets are hidden by a mount namespace, abstract
 // ones by a network namespace or by Landlock's scope.
@@ -121,8 +122,15 @@ std::vector<sandbox::Limit> limits(const CommandScope& scope, const sandbox::Nam
       {RLIMIT_FSIZE, scope.limits.fileBytes, "size of each file"},
       {RLIMIT_CPU, scope.limits.cpuSeconds, "of each process; the tree's sum is watched"},
   };
-  // Counted within the user namespace. Without one it would count everything that this user runs.
-  if (namespaces.user) limits.push_back({RLIMIT_NPROC, scope.limits.processes, "processes of the tree"});
+  if (namespaces.user) {
+    limits.push_back(
+        {RLIMIT_NPROC, scope.limits.processes, "processes of the tree: counted within its user namespace"});
+  } else {
+    // Everything that this user runs counts. The keeper enforces the cap; this keeps a fork bomb from
+    // outrunning it.
+    limits.push_back(
+        {RLIMIT_NPROC, rlim_t{scope.userTasks} + scope.limits.processes + kSlackTasks, "a backstop"});
+  }
   return limits;
 }
 

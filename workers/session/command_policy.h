@@ -36,7 +36,8 @@ struct CommandScope {
   Network network = Network::kNone;
   std::uint16_t apiPort = 0;
   TreeLimits limits;
-  std::vector<int> keep;  // descriptors
+  std::uint32_t userTasks = 0;  // that this user runs already; where there is no user namespace
+  std::vector<int> keep;        // descriptors
 };
 
 // Namespaces to ask for before commandPolicy() is entered.

@@ -33,7 +33,11 @@ using sandbox::checked;
 using sandbox::SetupError;
 using sandbox::Step;
 
-constexpr int kRoundMs = 50;  // between two looks at the tree's use; a hog gains at most this long
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kRound =
+    std::chrono::milliseconds(50);  // between two looks at the tree; a hog gains at most this
+constexpr int kReapedAtOnce = 1000;
 constexpr auto kKillRound = std::chrono::seconds(5);
 
 // Kills everything but this process, by the best means that there is.
@@ -100,14 +104,21 @@ class Watch {
       : leader_(leader), control_(control), children_(children), limits_(limits), scope_(scope) {}
 
   Ended run() {
+    auto next = Clock::now() + kRound;
     while (!done_) {
       pollfd ready[] = {{control_, POLLIN, 0}, {children_, POLLIN, 0}};
-      const int count = poll(ready, 2, kRoundMs);
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
+      const int count = poll(ready, 2, static_cast<int>(std::max<std::int64_t>(left, 0)));
       if (count < 0 && errno != EINTR) break;
       if (count > 0 && ready[1].revents != 0) drainSignals();
-      reap();
+      reap();  // also what the last round left over
       if (!done_ && count > 0 && ready[0].revents != 0) obey();
-      if (!done_ && count == 0) measure();
+      // By the clock, not when nothing else happens: a tree that ends children all the time is to be looked
+      // at, too.
+      if (!done_ && Clock::now() >= next) {
+        measure();
+        next = Clock::now() + kRound;
+      }
     }
     return ended_;
   }
@@ -121,7 +132,9 @@ class Watch {
 
   void reap() {
     int status = 0;
-    for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0;) {
+    pid_t pid = 0;
+    // Bounded: a tree that ends children faster than this takes them must not keep the keeper here.
+    for (int i = 0; i < kReapedAtOnce && (pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0; ++i) {
       if (pid != leader_) continue;
       ended_.status = status;
       done_ = true;
@@ -138,11 +151,11 @@ class Watch {
   }
 
   void measure() {
-    TreeUse use = measureTree(Memory::kResident);
+    TreeUse use = measureTree(Memory::kResident, limits_.processes);
     const std::uint64_t files = scratchBytes();
     use.memoryBytes += files;
     if (use.memoryBytes > limits_.memoryBytes)
-      use.memoryBytes = measureTree(Memory::kProportional).memoryBytes + files;
+      use.memoryBytes = measureTree(Memory::kProportional, limits_.processes).memoryBytes + files;
     use.cpuMs += reapedCpuMs();
     ended_.peak.processes = std::max(ended_.peak.processes, use.processes);
     ended_.peak.memoryBytes = std::max(ended_.peak.memoryBytes, use.memoryBytes);
@@ -224,6 +237,7 @@ std::optional<Scratch> settle(KeeperPlan& plan, const sandbox::NamespacePosture&
     if (!scratch) throw SetupError(Step::kMounts, errno, "scratch_unusable");
     scope.temporary = scratch->temporary();
     scope.home = scratch->home();
+    scope.userTasks = tasksOfUser();
   }
   plan.environment.emplace_back("HOME", scope.home);
   plan.environment.emplace_back("TMPDIR", scope.temporary);
@@ -307,7 +321,7 @@ void keep(KeeperPlan& plan) {
   }
   std::vector<int> own = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, plan.control, children.get()};
   if (scratch) own.push_back(scratch->parent());
-  sandbox::enterInside(keeperPolicy(own, scratch ? scratch->parentPath() : std::string()), namespaces);
+  sandbox::enterInside(keeperPolicy(own), namespaces);
   sendReport(plan.control, Report::Kind::kStarted, {}, started.text);
 
   const Ended ended =

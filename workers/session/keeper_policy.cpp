@@ -2,29 +2,26 @@
 
 #include <cerrno>
 
+#include <fcntl.h>
 #include <sys/syscall.h>
 
 #include "sandbox/families.h"
 
 namespace factionos::session {
 
-namespace access = sandbox::access;
 namespace families = sandbox::families;
 
-sandbox::Policy keeperPolicy(std::vector<int> keep, const std::string& scratchParent) {
+sandbox::Policy keeperPolicy(std::vector<int> keep) {
   using sandbox::allow;
+  using sandbox::masked;
   sandbox::Policy policy;
   policy.name = "keeper";
   policy.keep = std::move(keep);
-
-  policy.files.rules.push_back(sandbox::allowPath("/proc", access::kRead, "measures the tree"));
-  if (!scratchParent.empty()) {
-    policy.files.rules.push_back(sandbox::allowPath(scratchParent, access::kRead | access::kRemove,
-                                                    "removes the session's directory"));
-  }
-  // Signals: the scope that the tree lives in was entered before it; another one here would shut the tree
-  // out.
-  policy.scopes = {sandbox::Need::kIfAvailable, sandbox::Need::kOff};
+  // No Landlock domain here: the scope that the tree lives in was entered before it was born. Another domain,
+  // whatever it restricts, would shut the tree out: its signals and its /proc files could not be reached. The
+  // filter keeps to reading.
+  policy.files.scope = sandbox::FileScope::kUnrestricted;
+  policy.scopes = {sandbox::Need::kOff, sandbox::Need::kOff};
 
   policy.seccomp.unlisted = sandbox::Verdict::killProcess();  // the tree dies with it
   policy.seccomp.rules = {
@@ -33,7 +30,10 @@ sandbox::Policy keeperPolicy(std::vector<int> keep, const std::string& scratchPa
       allow(families::epollLoop(), "poll"),
       allow(families::socketIo(), "control socket"),
       allow(families::signals(), "SIGCHLD by descriptor"),
-      allow(families::filesRead(), "/proc, and the tree of its scratch directory"),
+      allow(
+          {"open for reading", {{SYS_openat, {masked(2, O_ACCMODE | O_CREAT | O_TRUNC | O_PATH, O_RDONLY)}}}},
+          "/proc, and directories below its scratch directory"),
+      allow({"look", {{SYS_getdents64, {}}, {SYS_newfstatat, {}}, {SYS_statfs, {}}}}, "the same"),
       allow(families::processInfo(), "rusage of what it reaped"),
       allow({"reap and kill", {{SYS_wait4, {}}, {SYS_kill, {}}}},
             "its whole purpose; the scope or namespace bounds it"),

@@ -1,5 +1,6 @@
 #include "workers/session/watch.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <string>
@@ -9,6 +10,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
@@ -16,8 +18,6 @@
 
 namespace factionos::session {
 namespace {
-
-constexpr std::size_t kMostProcesses = 100'000;  // a bound for a tree that grows while it is walked
 
 std::string readSmall(const std::string& path) {
   const sandbox::Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -114,10 +114,10 @@ std::uint64_t cpuMs(const std::string& process) {
 
 }  // namespace
 
-TreeUse measureTree(Memory memory) {
+TreeUse measureTree(Memory memory, std::uint32_t most) {
   TreeUse use;
   std::vector<std::uint64_t> open = childrenOf("/proc/self");
-  while (!open.empty() && use.processes < kMostProcesses) {
+  while (!open.empty() && use.processes <= most) {
     const std::string process = "/proc/" + std::to_string(open.back());
     open.pop_back();
     ++use.processes;
@@ -127,6 +127,22 @@ TreeUse measureTree(Memory memory) {
     open.insert(open.end(), children.begin(), children.end());
   }
   return use;
+}
+
+// A directory has a link for itself, one from its parent, and one for each directory in it: here, for each
+// thread.
+std::uint32_t tasksOfUser() {
+  std::uint32_t tasks = 0;
+  Directory processes("/proc");
+  for (std::uint64_t process = processes.nextNumber(); process != 0; process = processes.nextNumber()) {
+    struct stat status {};
+    const std::string directory = "/proc/" + std::to_string(process);
+    if (stat(directory.c_str(), &status) != 0 || status.st_uid != getuid()) continue;
+    if (stat((directory + "/task").c_str(), &status) == 0 && status.st_nlink > 2) {
+      tasks += static_cast<std::uint32_t>(status.st_nlink - 2);
+    }
+  }
+  return tasks;
 }
 
 std::uint64_t tmpfsBytes(const char* path) {

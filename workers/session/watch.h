@@ -17,8 +17,12 @@ struct TreeUse {
 };
 
 // Of all descendants of the calling process, itself excluded. Processes that come or go meanwhile may be
-// missed.
-TreeUse measureTree(Memory memory);
+// missed. Looks at no more than `most` + 1 of them: a tree that is over its cap is not worth the time that it
+// takes to walk it.
+TreeUse measureTree(Memory memory, std::uint32_t most);
+
+// Threads of all processes of this process's real user that /proc shows.
+std::uint32_t tasksOfUser();
 
 // Bytes in use in the tmpfs that holds `path`; 0 if it is no tmpfs.
 std::uint64_t tmpfsBytes(const char* path);

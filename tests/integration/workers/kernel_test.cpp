@@ -1,0 +1,64 @@
+// Kernels that lack something: it works with less and says so, or it refuses; never quietly weaker.
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "harness.h"
+
+namespace factionos::test {
+namespace {
+
+bool has(const std::vector<std::string>& labels, const std::string& label) {
+  return std::find(labels.begin(), labels.end(), label) != labels.end();
+}
+
+TEST(Kernel, P51_WithoutUserNamespacesASessionRunsAndSaysWhatItHasNot) {
+  Broker broker(Kernel::kNoUserNamespaces);
+  auto answer =
+      broker.wait(broker.launcher.supportRequest().send().then([](auto&& got) { return kj::mv(got); }));
+  EXPECT_FALSE(answer.getSupport().getUserNamespaces());
+  EXPECT_FALSE(answer.getSupport().getMountNamespace());
+  const Result result = broker.run(shell("echo x > made && mktemp && cat /etc/hostname > /dev/null; exit 3"));
+  EXPECT_EQ(result.denial, "");
+  EXPECT_EQ(result.code, 3);
+  EXPECT_TRUE(has(result.posture, "protected_paths:none"));
+  EXPECT_TRUE(has(result.posture, "proc_shared"));
+  EXPECT_TRUE(has(result.posture, "user_namespace_refused"));
+}
+
+TEST(Kernel, P51_WithoutUserNamespacesTheWallsStand) {
+  Broker broker(Kernel::kNoUserNamespaces);
+  broker.world.write(broker.world.outside + "/secret", "canary");
+  const Result result = broker.run(argv({"cat", broker.world.outside + "/secret"}));
+  EXPECT_EQ(result.output.find("canary"), std::string::npos);
+  EXPECT_NE(result.code, 0);
+  CommandLine loopback = argv({"true"});
+  loopback.network = schema::NetworkProfile::LOOPBACK;
+  EXPECT_TRUE(broker.run(loopback).denial.starts_with("sandbox_unavailable/")) << broker.run(loopback).denial;
+}
+
+TEST(Kernel, P51_WithoutUserNamespacesTheTreeDies) {
+  Broker broker(Kernel::kNoUserNamespaces);
+  const auto running =
+      broker.start(shell("(setsid sh -c 'trap \"\" HUP TERM; sleep 1000' &); echo ready; sleep 1001"));
+  running->expectOutput("ready");
+  running->kill();
+  EXPECT_EQ(running->finish().reason, schema::EndReason::KILLED);
+  for (const pid_t pid : descendants()) EXPECT_NE(nameOf(pid), "sleep");
+}
+
+TEST(Kernel, P52_WithoutLandlockNothingRuns) {
+  Broker broker(Kernel::kNoLandlock);
+  auto answer =
+      broker.wait(broker.launcher.supportRequest().send().then([](auto&& got) { return kj::mv(got); }));
+  EXPECT_EQ(answer.getSupport().getLandlockAbi(), 0U);
+  std::vector<std::string> reasons;
+  for (const auto reason : answer.getSupport().getReasons()) reasons.emplace_back(reason.cStr());
+  EXPECT_TRUE(has(reasons, "landlock_missing"));
+  EXPECT_EQ(broker.run(shell("touch ran")).denial, "sandbox_unavailable/landlock_missing");
+  EXPECT_EQ(broker.run(shell("touch ran", Story::kForbidden)).denial, "sandbox_unavailable/landlock_missing");
+  EXPECT_FALSE(World::exists(broker.world.workspace + "/ran"));
+}
+
+}  // namespace
+}  // namespace factionos::test

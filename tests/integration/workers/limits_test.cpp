@@ -1,0 +1,108 @@
+// The caps of a tree, and what is told when one is reached.
+#include <csignal>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <capnp/message.h>
+
+#include "harness.h"
+
+namespace factionos::test {
+namespace {
+
+class Limits : public testing::TestWithParam<Story> {};
+INSTANTIATE_TEST_SUITE_P(Stories, Limits, testing::Values(Story::kNamespaces, Story::kForbidden), storyName);
+
+TEST_P(Limits, P45_AForkBombMeetsItsCap) {
+  Broker broker;
+  capnp::MallocMessageBuilder message;
+  auto limits = message.initRoot<schema::Limits>();
+  limits.setProcesses(40);
+  const auto running = broker.start(
+      shell("i=0; while [ $i -lt 400 ]; do sleep 30 & i=$((i+1)); done; echo unbounded; wait", GetParam()),
+      limits.asReader());
+  const Result& result = running->finish();
+  if (GetParam() == Story::kNamespaces) {
+    // The kernel's own limit: fork fails, the shell says so and goes on or ends.
+    EXPECT_LE(result.peakProcesses, 40U);
+  } else {
+    EXPECT_EQ(result.reason, schema::EndReason::LIMIT_PROCESSES);
+    EXPECT_EQ(result.signal, SIGKILL);
+  }
+  EXPECT_EQ(result.output.find("unbounded"), std::string::npos);
+}
+
+TEST_P(Limits, P45_AMemoryHogIsKilledAndTheReasonTold) {
+  if (access("/usr/bin/python3", X_OK) != 0 && lacks("python3")) GTEST_SKIP();
+  Broker broker;
+  capnp::MallocMessageBuilder message;
+  auto limits = message.initRoot<schema::Limits>();
+  limits.setMemoryBytes(std::uint64_t{100} << 20);
+  const auto running = broker.start(
+      argv({"/usr/bin/python3", "-c", "import time\nx = bytearray(300 << 20)\ntime.sleep(60)"}, GetParam()),
+      limits.asReader());
+  const Result& result = running->finish();
+  EXPECT_EQ(result.reason, schema::EndReason::LIMIT_MEMORY);
+  EXPECT_GE(result.maxRssBytes, std::uint64_t{100} << 20);
+}
+
+TEST_P(Limits, SharedPagesAreNotCountedTwice) {
+  if (access("/usr/bin/python3", X_OK) != 0 && lacks("python3")) GTEST_SKIP();
+  Broker broker;
+  capnp::MallocMessageBuilder message;
+  auto limits = message.initRoot<schema::Limits>();
+  limits.setMemoryBytes(std::uint64_t{150} << 20);
+  const auto running = broker.start(argv({"/usr/bin/python3", "-c",
+                                          "import os, time\nx = bytearray(80 << 20)\nfor i in range(3):\n  "
+                                          "if os.fork() == 0: break\ntime.sleep(0.5)"},
+                                         GetParam()),
+                                    limits.asReader());
+  EXPECT_EQ(running->finish().reason, schema::EndReason::EXITED);
+}
+
+TEST_P(Limits, CpuTimeOfTheWholeTreeIsCapped) {
+  Broker broker;
+  capnp::MallocMessageBuilder message;
+  auto limits = message.initRoot<schema::Limits>();
+  limits.setCpuSeconds(1);
+  const auto running = broker.start(
+      shell("for i in 1 2 3; do (while :; do :; done) & done; wait", GetParam()), limits.asReader());
+  EXPECT_EQ(running->finish().reason, schema::EndReason::LIMIT_CPU);
+}
+
+TEST_P(Limits, AFileHasALargestSize) {
+  Broker broker;
+  capnp::MallocMessageBuilder message;
+  auto limits = message.initRoot<schema::Limits>();
+  limits.setFileBytes(1 << 20);
+  const auto running =
+      broker.start(shell("head -c 3000000 /dev/zero > big; stat -c %s big", GetParam()), limits.asReader());
+  EXPECT_NE(running->finish().output.find("1048576"), std::string::npos) << running->result.output;
+}
+
+TEST(MemoryOfTmp, FilesInAPrivateTmpCountAsMemory) {
+  Broker broker;
+  capnp::MallocMessageBuilder message;
+  auto limits = message.initRoot<schema::Limits>();
+  limits.setMemoryBytes(std::uint64_t{64} << 20);
+  const auto running =
+      broker.start(shell("head -c 30000000 /dev/zero > /tmp/a; head -c 30000000 /dev/zero > /dev/shm/b; head "
+                         "-c 20000000 /dev/zero | tail -c 19000000 | sleep 60"),
+                   limits.asReader());
+  EXPECT_EQ(running->finish().reason, schema::EndReason::LIMIT_MEMORY);
+}
+
+TEST_P(Limits, OthersWorkWhileOneMeetsItsCap) {
+  Broker broker;
+  capnp::MallocMessageBuilder message;
+  auto limits = message.initRoot<schema::Limits>();
+  limits.setProcesses(40);
+  const auto bomb = broker.start(shell("f() { f | f & }; f; sleep 60", GetParam()), limits.asReader());
+  EXPECT_EQ(broker.run(argv({"true"}, GetParam())).code, 0);
+  bomb->kill();
+  bomb->finish();
+}
+
+}  // namespace
+}  // namespace factionos::test
