@@ -258,7 +258,7 @@ struct TerminalRun {
   # Absent: none.
   cols @5 :UInt16 = 80 $Http.range(min = 1, max = 1000);
   rows @6 :UInt16 = 24 $Http.range(min = 1, max = 1000);
-  timeoutMs @7 :UInt32 $Http.range(min = 100, max = 86400000);
+  timeoutMs @7 :UInt32 $Http.range(min = 100, max = 86400000) $Http.omitZero;
   # Absent: what config.toml says.
   approval @8 :Approval;
   # Not part of the request's digest.

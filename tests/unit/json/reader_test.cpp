@@ -48,7 +48,7 @@ TEST(Reader, WhatIsAbsentKeepsTheSchemasDefault) {
   Read<schema::TerminalRun> read(R"({"workspace":"demo"})");
   ASSERT_FALSE(read.error);
   EXPECT_EQ(read.value.getCols(), 80);
-  EXPECT_EQ(read.value.getTimeoutMs(), 600000U);
+  EXPECT_EQ(read.value.getTimeoutMs(), 0U);
   EXPECT_FALSE(read.value.hasCommand());
   EXPECT_FALSE(read.value.hasApproval());
   EXPECT_EQ(Read<Sample>("{}").value.getRanged(), 500);

@@ -42,6 +42,7 @@ std::vector<Sample> samples() {
   };
   add("aws_access_key_id", {"AKIA", "ASIA", "ABIA", "ACCA", "A3TX"}, upper(16));
   add("aws_bedrock_key", {"ABSK"}, an(120));
+  add("factionos_token", {"fos_"}, url(43));
   add("github_token", {"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, an(36));
   add("github_token", {"ghs_"}, "eyJ" + url(100) + "." + url(200) + "." + url(100));
   add("github_pat", {"github_pat_"}, an(22) + "_" + an(59));

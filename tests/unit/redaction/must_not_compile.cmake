@@ -5,7 +5,7 @@ execute_process(
   RESULT_VARIABLE result ERROR_VARIABLE diagnostics OUTPUT_QUIET)
 
 set(private "private")
-set(conversion "could not convert|no viable conversion|no matching function|no known conversion")
+set(conversion "could not convert|invalid initialization|no viable conversion|no matching function|no known conversion")
 set(constraint "constraint")
 set(reasons "none" "${conversion}" "${private}" "${constraint}" "${constraint}" "${conversion}" "${private}")
 if(CASE EQUAL 0)

@@ -154,6 +154,8 @@ TEST(Loop, LeavesNoDescriptorAndNoneIsInherited) {
   constexpr int kLast = 64;
   std::array<bool, kLast> openBefore{};
   for (int fd = 0; fd < kLast; ++fd) openBefore[static_cast<size_t>(fd)] = fcntl(fd, F_GETFD) >= 0;
+  // libuv keeps a pipe of the process's own from the first loop on.
+  { const Loop first; }
   const size_t before = openFds();
   {
     Loop loop;
@@ -255,6 +257,9 @@ TEST(WaitReadable, AnEventForAWatchThatIsGoneIsIgnored) {
 }
 
 TEST(Listener, OutlivesRunningOutOfDescriptors) {
+#ifdef FACTIONOS_SANITIZED
+  GTEST_SKIP() << "the undefined-behaviour sanitizer opens pipes of its own and misjudges objects when it can't";
+#endif
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
   Loop loop;
