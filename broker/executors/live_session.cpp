@@ -86,10 +86,13 @@ kj::Promise<bool> LiveSession::attach(StartedPty pty, schema::Descriptor::Client
   auto gone = pty.worker.line->onDisconnect();
   pty_ = kj::mv(pty);
   // A worker that dies before it has drained takes the session with it.
-  tasks_.add(gone.then([this](rpc::DisconnectCause) {
-    if (drainedDone_) return;
-    tasks_.add(judgeLostWorker());
-  }));
+  tasks_.add(gone.then(
+      [this](rpc::DisconnectCause) {
+        if (!drainedDone_) tasks_.add(judgeLostWorker());
+      },
+      [](kj::Exception&&) {
+        // The line was dropped by us, at the session's end.
+      }));
   return rpc::withDeadline(core_.timer, kControlLimit,
                            kj::Promise<capnp::Response<schema::Pty::AttachResults>>(kj::mv(reply)))
       .then([this](capnp::Response<schema::Pty::AttachResults>&& response) {

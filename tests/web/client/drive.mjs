@@ -2,8 +2,10 @@
 import {execFileSync, spawn} from 'node:child_process';
 import {mkdtempSync, mkdirSync, readFileSync, rmSync, chownSync} from 'node:fs';
 import assert from 'node:assert/strict';
-import OpenAPIClientAxios from 'openapi-client-axios';
+import generator from 'openapi-client-axios';
 
+// A CommonJS module: its class is `default`, or the module itself.
+const OpenAPIClientAxios = generator.OpenAPIClientAxios ?? generator.default ?? generator;
 const [cli, document] = process.argv.slice(2);
 const root = mkdtempSync('/var/tmp/factionos-client.');
 // The product never runs as root.
