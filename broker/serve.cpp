@@ -114,7 +114,8 @@ int serve(Gathered gathered) {
   const auto identity = firstAuditKey(opened.paths);
   state::Writer writer(*opened.writerDatabase, *opened.log);
   const auto epoch = raiseEpoch(writer);
-  const idempotency::Idempotency idempotency(*opened.keys, epoch);
+  const idempotency::Idempotency idempotency(
+      *opened.keys, epoch, std::chrono::milliseconds(gathered.config.limits.idempotencyTtl).count());
   const idempotency::LivedClock lived(state::MetaTable(*opened.reader).get(state::Counter::kLivedMs));
   RuleBook rules(gathered.home, *opened.keys, std::move(gathered.rules),
                  gathered.operatorKey ? policy::Approver::kPresent : policy::Approver::kAbsent);

@@ -74,7 +74,7 @@ Decision Idempotency::begin(state::Transaction& transaction, const Label& princi
                                 .state = KeyState::kInFlight,
                                 .bootEpoch = bootEpoch_,
                                 .created = transaction.now(),
-                                .expiresLived = now.ms + kLifetimeMs});
+                                .expiresLived = now.ms + lifetimeMs_});
     remember(transaction, now);
     return {Fresh{}, handle};
   }
@@ -108,7 +108,7 @@ void Idempotency::wait(state::Transaction& transaction, const KeyHandle& handle,
     throw std::logic_error("idempotency: only a key in flight with an action can wait");
   }
   row.state = KeyState::kWaiting;
-  row.expiresLived = now.ms + kLifetimeMs;
+  row.expiresLived = now.ms + lifetimeMs_;
   table.update(row);
   remember(transaction, now);
 }
@@ -131,7 +131,7 @@ void Idempotency::finish(state::Transaction& transaction, const KeyHandle& handl
   row.state = KeyState::kDone;
   row.replyStatus = status;
   row.reply.assign(reply.begin(), reply.end());
-  row.expiresLived = now.ms + kLifetimeMs;
+  row.expiresLived = now.ms + lifetimeMs_;
   table.update(row);
   remember(transaction, now);
 }

@@ -69,7 +69,8 @@ inline constexpr std::size_t kMaxReplyBytes = 64 * 1024;
 class Idempotency {
  public:
   // Borrows `keys`. `bootEpoch`: MetaTable's, raised at this start.
-  Idempotency(const state::Keys& keys, std::uint64_t bootEpoch) : keys_(keys), bootEpoch_(bootEpoch) {}
+  Idempotency(const state::Keys& keys, std::uint64_t bootEpoch, std::int64_t lifetimeMs = kLifetimeMs)
+      : keys_(keys), bootEpoch_(bootEpoch), lifetimeMs_(lifetimeMs) {}
 
   // `key` passed checkKey() (else std::invalid_argument). `requestDigest` leaves the approval out. A key
   // whose lifetime is over counts as never seen, unless it is in flight. Judged before any expected revision.
@@ -99,6 +100,7 @@ class Idempotency {
  private:
   const state::Keys& keys_;
   std::uint64_t bootEpoch_;
+  std::int64_t lifetimeMs_;
 };
 
 }  // namespace factionos::idempotency
