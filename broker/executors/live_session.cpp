@@ -22,6 +22,8 @@ constexpr auto kInputLimit = 5 * kj::SECONDS;
 constexpr auto kControlLimit = 5 * kj::SECONDS;
 // From the schema: at most so much a call.
 constexpr std::size_t kMaxChunk = 64 * 1024;
+// Compared by address: one object.
+constexpr const char* kWorkerLost = "worker_lost";
 
 SessionOutput::Instant now() {
   return std::chrono::steady_clock::now();
@@ -88,7 +90,10 @@ kj::Promise<bool> LiveSession::attach(StartedPty pty, schema::Descriptor::Client
   // A worker that dies before it has drained takes the session with it.
   tasks_.add(gone.then(
       [this](rpc::DisconnectCause) {
-        if (!drainedDone_) tasks_.add(judgeLostWorker());
+        if (drainedDone_) return;
+        // At once: the command may die of its terminal's end before anything else is known.
+        if (endReason_ == nullptr) endReason_ = kWorkerLost;
+        tasks_.add(judgeLostWorker());
       },
       [](kj::Exception&&) {
         // The line was dropped by us, at the session's end.
@@ -112,13 +117,14 @@ kj::Promise<void> LiveSession::judgeLostWorker() {
             // A call that its filter refused ends a worker by SIGSYS, or by the handler that names the call.
             const auto how = response.getExit();
             const bool refusedCall = how.getSyscall() >= 0 || (how.isSignal() && how.getSignal() == SIGSYS);
-            if (!refusedCall) return "worker_lost";
+            if (!refusedCall) return kWorkerLost;
             log(Level::kWarning, "worker_misbehaved",
                 {{"worker", std::string_view("pty")}, {"session", facts_.id}, {"syscall", static_cast<std::uint64_t>(std::max(how.getSyscall(), 0))}});
             return "worker_misbehaved";
           },
-          [](kj::Exception&&) -> const char* { return "worker_lost"; })
+          [](kj::Exception&&) -> const char* { return kWorkerLost; })
       .then([this](const char* reason) {
+        if (endReason_ == kWorkerLost) endReason_ = reason;
         stopDraining();
         return kill(reason);
       });
