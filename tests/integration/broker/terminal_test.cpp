@@ -39,9 +39,11 @@ TEST(Terminal, E11_ControlBytesInterruptAndEnd) {
   const auto interrupted = broker.ended(first, token);
   EXPECT_NE(outputOf(interrupted).find("INTERRUPTED"), std::string::npos);
   EXPECT_EQ(interrupted.at("/session/exit/code"), "5");
-  const auto second = sessionOf(broker.run(R"("command":["cat"])", token, "k2"));
+  const auto second = sessionOf(broker.run(R"("shell":"echo ready; cat")", token, "k2"));
+  broker.untilOutput(second, "ready", token);
   EXPECT_EQ(input(broker, second, "\x04", token).status, 200);
-  EXPECT_EQ(broker.ended(second, token).at("/session/exit/code"), "0");
+  const auto ended2 = broker.ended(second, token);
+  EXPECT_EQ(ended2.at("/session/exit/code"), "0") << ended2.body;
 }
 
 TEST(Terminal, E5_OddWindowSizesAreRefusedAndAValidOneIsSeen) {
@@ -134,7 +136,8 @@ TEST(Terminal, P38_ATimeoutEndsEvenWhatIgnoresTerm) {
   const auto session = sessionOf(started);
   const auto ended = broker.ended(session, token);
   EXPECT_EQ(ended.at("/session/outcome"), "timed_out");
-  EXPECT_TRUE(eventually([&]() { return broker.child("session") == 0; }, 2)) << "nothing of the session is left";
+  EXPECT_TRUE(eventually([&]() { return broker.child("session") == 0; }, 2))
+      << "nothing of the session is left";
   EXPECT_EQ(broker.action(started.at("/action/id"), token).at("/action/state"), "timed_out");
 }
 

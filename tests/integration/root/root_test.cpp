@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <pwd.h>
 #include <sys/mount.h>
@@ -248,6 +249,40 @@ TEST_F(RootTest, F6_AnotherUserIsRefusedByItsPeerCredentialsEvenOnALooseSocket) 
   const auto own =
       runProcess(asUser({"python3", "-c", program, home_ + "/run/api.sock"}), environment(), root_);
   EXPECT_EQ(own.out, "200\n") << own.err;
+}
+
+TEST_F(RootTest, InSystemModeListedUsersAskAndTheBrokersUserApproves) {
+  constexpr const char* kSockets = "/run/factionos";
+  if (std::filesystem::exists(kSockets))
+    GTEST_SKIP() << "an installed FactionOS uses /run/factionos on this machine";
+  makeHome();
+  auto config = readFile(home_ + "/config.toml");
+  config += "\n[[principal]]\nname = \"ana\"\nuid = 54388\nscopes = [\"read\", \"propose\"]\n";
+  const auto group = std::string(::getgrgid(gid_)->gr_name);
+  config.insert(0, "mode = \"system\"\ngroup = \"" + group + "\"\n");
+  writeFile(home_ + "/config.toml", config);
+  ::mkdir(kSockets, 0750);
+  ASSERT_EQ(::chown(kSockets, uid_, gid_), 0);
+  serve();
+  const auto as = [this](const std::string& uid, std::vector<std::string> arguments) {
+    std::vector<std::string> all{
+        "setpriv", "--reuid=" + uid, "--regid=" + std::to_string(gid_), "--clear-groups",
+        "--",      FACTIONOS_CLI};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return all;
+  };
+  EXPECT_EQ(runProcess(as("54389", {"status"}), environment(), root_).status, 3)
+      << "an unlisted uid is refused";
+  const auto status = runProcess(as("54388", {"status", "--json"}), environment(), root_);
+  EXPECT_NE(status.out.find("\"approvalSeparation\":\"separate_uid\""), std::string::npos)
+      << status.out << status.err;
+  Process run(as("54388", {"run", "--workspace", "demo", "--", "sh", "-c", "exit 6"}), environment(), root_);
+  const auto line = run.waitForLine("factionos approve act_");
+  ASSERT_FALSE(line.empty()) << run.err();
+  const auto id = line.substr(line.find("act_"), 30);
+  EXPECT_EQ(cli({"approve", id, "--revision", "1", "--yes"}).status, 0);
+  EXPECT_EQ(run.finish().status, 6);
+  std::filesystem::remove_all(kSockets);
 }
 
 TEST_F(RootTest, D7_AFullDiskRefusesActionsAndHealsWithoutARestart) {
