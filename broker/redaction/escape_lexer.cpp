@@ -48,15 +48,23 @@ void EscapeLexer::lex(std::string_view raw, LexedBlock& out) noexcept {
 }
 
 std::size_t EscapeLexer::lexPlainRun(std::string_view raw, LexedBlock& out) noexcept {
-  std::size_t i = 0;
-  for (; i < raw.size(); ++i) {
-    const char byte = raw[i];
-    if (!kPlain[toByte(byte)] && (byte != ' ' || afterBreak_ || column_ >= wrapColumn_)) break;
-    afterBreak_ = false;
-    column_ += isContinuation(byte) ? 0U : 1U;
-    out.push(byte, ByteClass::kText);
+  // Up to the column where a space may be part of a wrap, spaces are plain as well; a run in steps of the
+  // column count stays right because no byte is more than one column.
+  const std::uint64_t spacesUpTo = column_ < wrapColumn_ ? wrapColumn_ - column_ : 0;
+  std::size_t length = 0;
+  std::size_t continuations = 0;
+  for (; length < raw.size(); ++length) {
+    const char byte = raw[length];
+    if (!kPlain[toByte(byte)] && (byte != ' ' || (afterBreak_ && length == 0) || length >= spacesUpTo)) break;
+    continuations += isContinuation(byte) ? 1U : 0U;
   }
-  return i;
+  if (length == 0) return 0;
+  afterBreak_ = false;
+  column_ += length - continuations;
+  std::copy_n(raw.begin(), length, out.bytes.begin() + static_cast<std::ptrdiff_t>(out.size));
+  std::fill_n(out.classes.begin() + static_cast<std::ptrdiff_t>(out.size), length, ByteClass::kText);
+  out.size += length;
+  return length;
 }
 
 void EscapeLexer::flush(LexedBlock& out) noexcept {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bitset>
+#include <utility>
 
 #include "broker/redaction/escape_lexer.h"
 
@@ -9,6 +10,7 @@ namespace factionos::redaction {
 namespace {
 
 constexpr std::size_t kMinLineBytes = 16;
+constexpr std::size_t kMinDistinct = 3;
 
 bool isBlank(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\n';
@@ -47,32 +49,36 @@ SecretString project(std::string_view value) {
   return projected;
 }
 
+std::vector<SecretString> patternsOf(std::string_view value) {
+  std::vector<SecretString> patterns;
+  for (const SecretString& form : encodedForms(value)) {
+    SecretString pattern = project(form);
+    if (pattern.size() >= KnownSecrets::kMinBytes) patterns.push_back(std::move(pattern));
+  }
+  return patterns;
+}
+
 }  // namespace
 
 KnownSecrets::Added KnownSecrets::add(std::string_view value) {
   value = trim(value);
   if (value.size() < kMinBytes) return Added::kTooShort;
   if (value.size() > kMaxBytes) return Added::kTooLong;
-  if (distinctBytes(value) < 3 || project(value).size() < kMinBytes) return Added::kTooWeak;
-  // All forms together are below 64 times the value (\u00xx is the longest at six).
-  if (automaton_->stateCount() + value.size() * 64 > kMaxStates) return Added::kTooMany;
-  addForms(value);
-  for (std::string_view rest = value;
-       rest.find('\n') != std::string_view::npos || rest.size() < value.size();) {
+  if (distinctBytes(value) < kMinDistinct || project(value).size() < kMinBytes) return Added::kTooWeak;
+  std::vector<SecretString> patterns = patternsOf(value);
+  for (std::string_view rest = value; !rest.empty() && value.find('\n') != std::string_view::npos;) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     const std::string_view line = trim(rest.substr(0, end));
-    if (line.size() >= kMinLineBytes && distinctBytes(line) >= 3) addForms(line);
-    if (end == rest.size()) break;
-    rest.remove_prefix(end + 1);
+    if (line.size() >= kMinLineBytes && distinctBytes(line) >= kMinDistinct) {
+      for (SecretString& pattern : patternsOf(line)) patterns.push_back(std::move(pattern));
+    }
+    rest.remove_prefix(std::min(end + 1, rest.size()));
   }
+  std::size_t states = automaton_->stateCount();
+  for (const SecretString& pattern : patterns) states += pattern.size();
+  if (states > kMaxStates) return Added::kTooMany;
+  for (const SecretString& pattern : patterns) automaton_->add(pattern);
   return Added::kOk;
-}
-
-void KnownSecrets::addForms(std::string_view value) {
-  for (const SecretString& form : encodedForms(value)) {
-    const SecretString pattern = project(form);
-    if (pattern.size() >= kMinBytes) automaton_->add(pattern);
-  }
 }
 
 std::shared_ptr<const LiteralAutomaton> KnownSecrets::freeze() && {

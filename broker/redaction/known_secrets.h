@@ -23,8 +23,8 @@ class KnownSecrets {
  public:
   // Shorter values, and those with fewer than three different bytes, would mask ordinary text.
   static constexpr std::size_t kMinBytes = 6;
-  static constexpr std::size_t kMaxBytes = std::size_t{16} * 1024;
-  static constexpr std::size_t kMaxStates = std::size_t{1} << 20U;  // about 24 MiB of automaton
+  static constexpr std::size_t kMaxBytes = std::size_t{8} * 1024;
+  static constexpr std::size_t kMaxStates = std::size_t{1} << 20U;  // about 28 MiB of automaton
 
   enum class Added : std::uint8_t { kOk, kTooShort, kTooWeak, kTooLong, kTooMany };
 
@@ -38,8 +38,6 @@ class KnownSecrets {
   [[nodiscard]] std::shared_ptr<const LiteralAutomaton> freeze() &&;
 
  private:
-  void addForms(std::string_view value);
-
   std::shared_ptr<LiteralAutomaton> automaton_;
 };
 

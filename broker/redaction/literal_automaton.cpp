@@ -33,6 +33,9 @@ void LiteralAutomaton::build() {
   root_.fill(kRoot);
   for (State child = nodes_[kRoot].child; child != 0; child = nodes_[child].sibling) {
     root_[index(nodes_[child].byte)] = child;
+    for (State second = nodes_[child].child; second != 0; second = nodes_[second].sibling) {
+      pairs_.set(index(nodes_[child].byte) << 8U | index(nodes_[second].byte));
+    }
   }
   // Breadth first: a failure link always points to a shallower node, whose own link is then complete.
   std::vector<State> queue{kRoot};
@@ -40,12 +43,25 @@ void LiteralAutomaton::build() {
     const State parent = queue[i];
     for (State child = nodes_[parent].child; child != 0; child = nodes_[child].sibling) {
       nodes_[child].fail = parent == kRoot ? kRoot : next(nodes_[parent].fail, nodes_[child].byte);
-      const Node& shorter = nodes_[nodes_[child].fail];
-      if (nodes_[child].match == 0) nodes_[child].match = shorter.match;
-      nodes_[child].open = nodes_[child].child != 0 ? nodes_[child].depth : shorter.open;
+      if (nodes_[child].match == 0) nodes_[child].match = nodes_[nodes_[child].fail].match;
       queue.push_back(child);
     }
   }
+}
+
+bool LiteralAutomaton::goesOn(State state, std::string_view next) const noexcept {
+  for (const char byte : next) {
+    state = childOf(state, byte);
+    if (state == kRoot) return false;
+    if (nodes_[state].match == nodes_[state].depth) return true;
+  }
+  return true;
+}
+
+LiteralAutomaton::State LiteralAutomaton::settle(State state, std::string_view next) const noexcept {
+  next = next.substr(0, kLookAhead);
+  while (state != kRoot && (nodes_[state].child == 0 || !goesOn(state, next))) state = nodes_[state].fail;
+  return state;
 }
 
 LiteralAutomaton::State LiteralAutomaton::next(State state, char byte) const noexcept {

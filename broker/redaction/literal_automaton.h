@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -19,36 +20,43 @@ class LiteralAutomaton {
   static constexpr State kRoot = 0;
 
   LiteralAutomaton();
-  // Patterns are non-empty; repeated ones are one. Only before build().
+  // Patterns have two bytes or more; repeated ones are one. Only before build().
   void add(std::string_view pattern);
   void build();
 
   [[nodiscard]] State next(State state, char byte) const noexcept;
   // Length of the longest suffix of the input that is a prefix of a pattern.
   [[nodiscard]] std::uint32_t depth(State state) const noexcept { return nodes_[state].depth; }
-  // The same for prefixes that are not a whole pattern, or are one that a longer pattern goes on from: how
-  // much of the tail the next bytes could still turn into a match.
-  [[nodiscard]] std::uint32_t openLength(State state) const noexcept { return nodes_[state].open; }
   // Length of the longest pattern that ends here; 0 if none does.
   [[nodiscard]] std::uint32_t matchLength(State state) const noexcept { return nodes_[state].match; }
-  [[nodiscard]] bool leavesRoot(char byte) const noexcept { return root_[index(byte)] != kRoot; }
+  // What of the state may still become a match, when `next` are the bytes to come as far as they are known:
+  // whole patterns and what those bytes refute is let go, so that ordinary text does not look like the start
+  // of a value.
+  [[nodiscard]] State settle(State state, std::string_view next) const noexcept;
+  [[nodiscard]] bool mayBegin(std::string_view text) const noexcept {
+    if (text.size() < 2) return !text.empty() && root_[index(text[0])] != kRoot;
+    return pairs_[index(text[0]) << 8U | index(text[1])] &&
+           goesOn(root_[index(text[0])], text.substr(1, kLookAhead));
+  }
   [[nodiscard]] std::size_t stateCount() const noexcept { return nodes_.size(); }
 
  private:
+  static constexpr std::size_t kLookAhead = 16;  // bytes; enough to refute, and it bounds what a byte costs
   struct Node {
     State child = 0;  // first child; 0 is none, as the root is nobody's child
     State sibling = 0;
     State fail = 0;
     std::uint32_t depth = 0;
-    std::uint32_t open = 0;
     std::uint32_t match = 0;
     char byte = 0;
   };
   static std::size_t index(char byte) noexcept { return static_cast<unsigned char>(byte); }
+  [[nodiscard]] bool goesOn(State state, std::string_view next) const noexcept;
   [[nodiscard]] State childOf(State state, char byte) const noexcept;
 
   std::vector<Node, WipingAllocator<Node>> nodes_;
   std::array<State, 256> root_{};
+  std::bitset<65536> pairs_;  // the first two bytes of a pattern: most text is refuted here
 };
 
 }  // namespace factionos::redaction

@@ -7,7 +7,6 @@
 
 #include <hs.h>
 
-#include "broker/redaction/escape_lexer.h"
 #include "broker/redaction/shapes.h"
 
 namespace factionos::redaction {
@@ -32,9 +31,6 @@ struct ScratchDeleter {
 struct StreamDeleter {
   void operator()(hs_stream_t* stream) const noexcept { hs_close_stream(stream, nullptr, nullptr, nullptr); }
 };
-
-// Far more than text can cause: prefixes end in few different bytes, and one byte ends few of them.
-constexpr std::size_t kMaxEvents = LexedBlock::kRawBytes * 2;
 
 template <typename DatabasePtr>
 class VectorscanScanner final : public PrefixScanner {

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "broker/redaction/escape_lexer.h"
+
 namespace factionos::redaction {
 
 // Masking can't go on. Carries a fixed text and never a byte of the stream.
@@ -29,6 +31,10 @@ class PrefixScanner {
   // kLines: text with one '\n' for a gap. kJoined: text without gaps, so that a prefix cut by a wrap is
   // found. kSequences: what escape sequences hold, '\n' before each.
   enum class Projection : std::uint8_t { kLines, kJoined, kSequences };
+
+  // A block may have so many; more is a fault. Far above what text causes: prefixes end in few different
+  // bytes, and one byte ends few of them.
+  static constexpr std::size_t kMaxEvents = LexedBlock::kRawBytes * 2;
 
   virtual ~PrefixScanner() = default;
   // The events in `text`, by rising `end`; valid until the next call. Throws MaskerFault.

@@ -242,6 +242,14 @@ ShapeTracker::Verdict ShapeTracker::finish(Ending ending) noexcept {
   return verdict;
 }
 
+std::size_t ShapeTracker::plainRun(std::string_view text) const noexcept {
+  if (size_ != 1 || insidePem() || !active_[0].confirmed) return 0;
+  const Alphabet wide = shapeOf(active_[0].shape).wide;
+  std::size_t length = 0;
+  while (length < text.size() && contains(wide, text[length])) ++length;
+  return length;
+}
+
 std::uint32_t ShapeTracker::undecided() const noexcept {
   std::uint32_t most = 0;
   for (std::size_t i = 0; i < size_; ++i) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "broker/redaction/shapes.h"
 
@@ -42,6 +43,8 @@ class ShapeTracker {
 
   [[nodiscard]] bool idle() const noexcept { return size_ == 0 && pem_ == Pem::kOutside; }
   [[nodiscard]] bool insidePem() const noexcept { return pem_ != Pem::kOutside; }
+  // How many of the coming bytes only lengthen the one secret body that there is.
+  [[nodiscard]] std::size_t plainRun(std::string_view text) const noexcept;
   // Trailing bytes whose fate is open.
   [[nodiscard]] std::uint32_t undecided() const noexcept;
 

@@ -34,12 +34,6 @@ constexpr std::uint16_t membership(unsigned byte) {
   return static_cast<std::uint16_t>(bits);
 }
 
-constexpr std::array<std::uint16_t, 256> kMembership = [] {
-  std::array<std::uint16_t, 256> table{};
-  for (unsigned b = 0; b < 256; ++b) table[b] = membership(b);
-  return table;
-}();
-
 using enum Alphabet;
 using enum ShapeKind;
 constexpr auto kAny = Shape::Edge::kAnywhere;
@@ -161,8 +155,12 @@ std::span<const Shape> shapes() noexcept {
   return kShapes;
 }
 
-bool contains(Alphabet alphabet, char byte) noexcept {
-  return (kMembership[static_cast<unsigned char>(byte)] & static_cast<unsigned>(alphabet)) != 0;
-}
+namespace detail {
+constinit const std::array<std::uint16_t, 256> kMembership = [] {
+  std::array<std::uint16_t, 256> table{};
+  for (unsigned b = 0; b < 256; ++b) table[b] = membership(b);
+  return table;
+}();
+}  // namespace detail
 
 }  // namespace factionos::redaction

@@ -54,6 +54,12 @@ struct Shape {
 // All formats; the index is the id under which Vectorscan reports the prefix.
 [[nodiscard]] std::span<const Shape> shapes() noexcept;
 
-[[nodiscard]] bool contains(Alphabet alphabet, char byte) noexcept;
+namespace detail {
+extern const std::array<std::uint16_t, 256> kMembership;  // by byte: the alphabets that hold it
+}
+
+[[nodiscard]] inline bool contains(Alphabet alphabet, char byte) noexcept {
+  return (detail::kMembership[static_cast<unsigned char>(byte)] & static_cast<unsigned>(alphabet)) != 0;
+}
 
 }  // namespace factionos::redaction

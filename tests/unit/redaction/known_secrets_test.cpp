@@ -1,5 +1,6 @@
 #include "broker/redaction/known_secrets.h"
 
+#include <algorithm>
 #include <random>
 #include <set>
 #include <string>
@@ -68,13 +69,18 @@ TEST(KnownSecrets, Base64OfTheValueInsideOtherDataContainsItsForm) {
   }
 }
 
+// Whether `text` may go on to begin with `pattern`.
+bool compatible(std::string_view text, std::string_view pattern) {
+  return text.starts_with(pattern) || pattern.starts_with(text);
+}
+
 TEST(LiteralAutomaton, AgreesWithNaiveSearch) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
     LiteralAutomaton automaton;
     std::vector<std::string> patterns;
     const auto word = [&](std::size_t most) {
-      std::string out(1 + random() % most, 'a');
+      std::string out(2 + random() % most, 'a');
       for (char& c : out) c = static_cast<char>('a' + random() % 2);
       return out;
     };
@@ -88,17 +94,23 @@ TEST(LiteralAutomaton, AgreesWithNaiveSearch) {
       std::size_t match = 0;
       std::size_t depth = 0;
       std::size_t open = 0;
+      const std::string_view next = std::string_view(text).substr(i + 1);
       for (const std::string& pattern : patterns) {
         if (seen.ends_with(pattern)) match = std::max(match, pattern.size());
         for (std::size_t n = 1; n <= pattern.size(); ++n) {
           if (!seen.ends_with(pattern.substr(0, n))) continue;
           depth = std::max(depth, n);
-          if (n < pattern.size()) open = std::max(open, n);
+          if (n < pattern.size() && compatible(next, pattern.substr(n))) open = std::max(open, n);
         }
       }
       ASSERT_EQ(automaton.matchLength(state), match);
       ASSERT_EQ(automaton.depth(state), depth);
-      ASSERT_EQ(automaton.openLength(state), open);
+      ASSERT_EQ(automaton.depth(automaton.settle(state, next)), open);
+      const std::string_view rest = std::string_view(text).substr(i);
+      const bool begins = std::any_of(patterns.begin(), patterns.end(), [rest](const std::string& pattern) {
+        return compatible(rest, pattern);
+      });
+      ASSERT_EQ(automaton.mayBegin(rest), begins);
     }
   }
 }
