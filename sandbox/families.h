@@ -11,7 +11,6 @@
 namespace factionos::sandbox::families {
 
 // ---- What workers allow
-// ----------------------------------------------------------------------------------------------
 
 // Memory: brk munmap mremap madvise; mmap and mprotect without PROT_EXEC. Time: clock_gettime clock_getres
 // clock_nanosleep nanosleep gettimeofday time. Waiting: futex futex_waitv sched_yield restart_syscall rseq
@@ -85,7 +84,6 @@ Family processInfo();
 Family terminalIoctls();
 
 // ---- What no one needs, or an escape does
-// ----------------------------------------------------------------------------
 
 // clone3: its flags lie behind a pointer that a filter cannot read. Refuse with ENOSYS, and libc falls back
 // to clone.

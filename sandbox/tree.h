@@ -45,9 +45,11 @@ enum class TreeEnd {
 // SetupError.
 void becomeSubreaper();
 
-// kill(-1, SIGKILL) within the proven scope, then reaps until there is no child, again and again until
-// nothing answers. Everything in the scope dies but the caller. Throws SetupError at Step::kTree if called by
-// another process than the one that proved.
+// kill(-1, SIGKILL) within the proven scope, then reaps, again and again until there is no child. Everything
+// in the scope dies but the caller. Only for a subreaper, or the init of a pid namespace, does "no child"
+// mean that nobody is left: orphans of another's would go elsewhere. Throws SetupError at Step::kTree if
+// called by another process than the one that proved. Needs no call but kill, wait4, getpid, clock_gettime
+// and nanosleep.
 TreeEnd killDomain(const ProvenScope& scope, std::chrono::milliseconds deadline);
 
 // For Landlock below ABI 6: kills the direct children, adopts what they leave, until there is none. Only

@@ -219,7 +219,6 @@ TEST(Enter, MemoryThatWasWritableGainsNoExecution) {
 }
 
 // ---- The self-check must see a layer that does not hold
-// -------------------------------------------------------------
 
 TEST(SelfCheck, AFilterThatIsNotOursIsNotTakenForOurs) {
   SKIP_IF_SANITIZED();
@@ -271,7 +270,6 @@ TEST(SelfCheck, ALandlockThatRestrictsNothingIsSeen) {
 }
 
 // ---- Listener
-// -------------------------------------------------------------------------------------------------------
 
 TEST(Enter, TheListenerOfANotifyingFilterReachesTheSupervisor) {
   SKIP_IF_SANITIZED();

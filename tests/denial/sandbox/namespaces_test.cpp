@@ -81,7 +81,6 @@ TEST(Namespaces, TheUserIsMappedToItselfNeverToRoot) {
 }
 
 // ---- Without user namespaces
-// ----------------------------------------------------------------------------------------
 
 // Each way a system withholds them.
 enum class Withheld { kByFilter, kByLimit, kByMountDenied, kByMapDenied };
@@ -154,7 +153,6 @@ TEST_P(WithoutNamespaces, RequiredMeansRequired) {
 }
 
 // ---- With them
-// ------------------------------------------------------------------------------------------------------
 
 TEST(Namespaces, ANetworkOfItsOwnReachesNoListenerOutside) {
   if (!usable(&NamespaceSupport::network)) ABSENT("no network namespaces");
@@ -340,7 +338,6 @@ TEST_F(MountPlan, KillingInitEndsTheWholeNamespace) {
 }
 
 // ---- Plans that must not work
-// ---------------------------------------------------------------------------------------
 
 std::string planFailure(const std::vector<MountStep>& steps) {
   return failureOf([&steps] {
