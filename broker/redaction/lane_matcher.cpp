@@ -60,7 +60,8 @@ void LaneMatcher::advance(char byte, std::string_view next) {
       committedFrom_.reset();
     }
   }
-  literal_ = secrets_.settle(literal_, next);
+  // What was decided stays so, however it goes on.
+  if (!committedFrom_) literal_ = secrets_.settle(literal_, next);
 }
 
 void LaneMatcher::gap(ShapeTracker::Gap kind) {

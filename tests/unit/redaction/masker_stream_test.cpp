@@ -132,6 +132,12 @@ TEST(MaskerStream, B11_PauseInsideKnownValueShowsTheSafePrefixOnly) {
   }
 }
 
+TEST(MaskerStream, B11_WhatContinuesADecidedValueIsMaskedEvenIfItStaysIncomplete) {
+  Stream stream({kSecret});
+  stream.feed("tok-AAAA").wait(50ms).feed("BBBB!!\n");
+  EXPECT_EQ(stream.text(), "to" + kMarker + "!!\n");
+}
+
 TEST(MaskerStream, B11_HeldPrefixOfAnotherWordIsShownWhole) {
   Stream stream({kSecret});
   stream.feed("to");
