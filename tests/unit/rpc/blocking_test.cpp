@@ -84,9 +84,9 @@ TEST(Blocking, ADroppedJobThatRunsKeepsWhatItNeeds) {
 
 TEST(Blocking, DestroyingTheLoopWaitsForARunningJob) {
   std::atomic<bool> finished{false};
+  auto started = makePipe();
   {
     Loop loop;
-    auto started = makePipe();
     {
       auto dropped = loop.blocking([&started, &finished]() {
         KJ_SYSCALL(write(started.out.get(), "x", 1));

@@ -258,7 +258,8 @@ TEST(WaitReadable, AnEventForAWatchThatIsGoneIsIgnored) {
 
 TEST(Listener, OutlivesRunningOutOfDescriptors) {
 #ifdef FACTIONOS_SANITIZED
-  GTEST_SKIP() << "the undefined-behaviour sanitizer opens pipes of its own and misjudges objects when it can't";
+  GTEST_SKIP()
+      << "the undefined-behaviour sanitizer opens pipes of its own and misjudges objects when it can't";
 #endif
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
