@@ -203,16 +203,15 @@ void Masker::Engine::stepByte(std::size_t at, MaskedSink& sink) {
       sequence_.skipBorder();
       push({.byte = byte, .kind = Entry::Kind::kPass});
       break;
-    case ByteClass::kSequenceEnd:
-      sequence_.restart();
-      push({.byte = byte, .kind = Entry::Kind::kPass});
-      break;
     case ByteClass::kGapNarrow:
       stepGap(byte, ShapeTracker::Gap::kNarrow);
       break;
     case ByteClass::kGapWide:
       stepGap(byte, ShapeTracker::Gap::kWide);
       break;
+    case ByteClass::kSequenceEnd:
+      sequence_.restart();
+      [[fallthrough]];
     case ByteClass::kPass:
       push({.byte = byte, .kind = Entry::Kind::kPass});
       break;
