@@ -13,6 +13,7 @@
 #include <kj/debug.h>
 
 #include "protocol/rpc/descriptor.h"
+#include "workers/common/namespace_support.h"
 #include "workers/launcher/child.h"
 #include "workers/launcher/roles.h"
 #include "workers/launcher/session_proxy.h"
@@ -150,12 +151,13 @@ class Service final : public schema::Launcher::Server, private kj::TaskSet::Erro
     return kj::READY_NOW;
   }
 
-  kj::Own<Child> launch(const RoleRow& row, int line, int scope) {
+  kj::Own<Child> launch(const RoleRow& row, int line, int scope, std::vector<std::string> arguments = {}) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe2");
     rpc::OwnFd read(ends[0]);
     const rpc::OwnFd write(ends[1]);
-    const pid_t pid = spawn({setup_.programs, row.executable, line, write.get(), scope, setup_.environment});
+    const pid_t pid = spawn({setup_.programs, row.executable, line, write.get(), scope, setup_.environment,
+                             std::move(arguments)});
     auto child = kj::refcounted<Child>(loop_, reaper_, pid, kj::mv(read));
     // Holds it until it has been reaped, whoever lets go of it before.
     tasks_.add(child->exited().ignoreResult().attach(kj::addRef(*child)));
@@ -164,7 +166,8 @@ class Service final : public schema::Launcher::Server, private kj::TaskSet::Erro
 
   void startSession(StartSessionContext& context, const RoleRow& row, int workspace) {
     rpc::SocketPair line = rpc::socketPair();
-    auto child = launch(row, line.second.get(), workspace);
+    auto child = launch(row, line.second.get(), workspace,
+                        {std::string(worker::kNamespacesOption), worker::encode(setup_.support.namespaces)});
     auto process = kj::refcounted<SessionProcess>(loop_, kj::addRef(*child), kj::mv(line.first));
     tasks_.add(process->ended().attach(kj::addRef(*process)));
     auto results = context.getResults();

@@ -55,12 +55,13 @@ void defaultSignals() {
 }  // namespace
 
 pid_t spawn(WorkerImage image) {
-  std::string name = image.executable;
-  char* argv[] = {name.data(), nullptr};
+  std::vector<std::string> words = {image.executable};
+  words.insert(words.end(), image.arguments.begin(), image.arguments.end());
+  const std::vector<char*> argv = sandbox::environmentPointers(words);
   const std::vector<char*> environment = sandbox::environmentPointers(image.environment);
   const pid_t child = fork();
   if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
-  if (child == 0) become(image, argv, environment.data());
+  if (child == 0) become(image, argv.data(), environment.data());
   return child;
 }
 

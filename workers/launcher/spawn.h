@@ -15,6 +15,7 @@ struct WorkerImage {
   int events = -1;  // becomes 4
   int scope = -1;   // becomes 5; -1: none
   std::vector<std::string> environment;
+  std::vector<std::string> arguments = {};  // after the name
 };
 
 // All descriptors are borrowed. The child has 0 to 2 of this process and those named, nothing else; default

@@ -1,16 +1,8 @@
 #include "workers/session/command_policy.h"
 
-#include <array>
-#include <cerrno>
-
-#include <linux/capability.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "sandbox/families.h"
+#include "workers/session/command_calls.h"
 #include "workers/session/mount_plan.h"
 #include "workers/session/system_paths.h"
 
@@ -19,33 +11,9 @@ namespace {
 
 using sandbox::Need;
 namespace access = sandbox::access;
-namespace families = sandbox::families;
 
 constexpr int kAbiOfScopes = 6;
-constexpr std::uint32_t kFastOpen = MSG_FASTOPEN;
 constexpr rlim_t kSlackTasks = 1024;  // what the user may start elsewhere before a session notices
-
-// AF_UNIX only where no socket of others is in sight: file sockets are hidden by a mount namespace, abstract
-// ones by a network namespace or by Landlock's scope.
-bool mayUseUnixSockets(const sandbox::NamespacePosture& namespaces, int landlockAbi) {
-  return namespaces.mount && (namespaces.network || landlockAbi >= kAbiOfScopes);
-}
-
-std::vector<int> socketFamilies(const CommandScope& scope, const sandbox::NamespacePosture& namespaces,
-                                int landlockAbi) {
-  std::vector<int> allowed;
-  if (mayUseUnixSockets(namespaces, landlockAbi)) allowed.push_back(AF_UNIX);
-  if (scope.network != Network::kNone) allowed.insert(allowed.end(), {AF_INET, AF_INET6, AF_NETLINK});
-  return allowed;
-}
-
-// Connects that Landlock does not see: TCP Fast Open connects within a send.
-sandbox::Family fastOpen() {
-  return {"fastOpen",
-          {{SYS_sendto, {sandbox::masked(3, kFastOpen, kFastOpen)}},
-           {SYS_sendmsg, {sandbox::masked(2, kFastOpen, kFastOpen)}},
-           {SYS_sendmmsg, {sandbox::masked(3, kFastOpen, kFastOpen)}}}};
-}
 
 sandbox::FileRules files(const CommandScope& scope, const sandbox::NamespacePosture& namespaces) {
   using sandbox::allowPath;
@@ -87,33 +55,6 @@ sandbox::FileRules files(const CommandScope& scope, const sandbox::NamespacePost
   if (namespaces.mount)
     rules.push_back(allowPath("/", access::kReadDir, "a root of its own: its listing tells nothing"));
   return files;
-}
-
-sandbox::SeccompPolicy calls(const CommandScope& scope, const sandbox::NamespacePosture& namespaces,
-                             int landlockAbi) {
-  using sandbox::refuse;
-  sandbox::SeccompPolicy policy;
-  policy.unlisted = sandbox::Verdict::allow();
-  policy.foreignEntry = sandbox::Verdict::fail(ENOSYS);
-  policy.rules = {
-      refuse(families::mounting(), EPERM, "a mount would show what is hidden, or hide what is guarded"),
-      refuse(families::namespaceCalls(), EPERM, "a new user namespace brings every capability back"),
-      refuse(families::cloneNamespaces(), EPERM, "the same by clone"),
-      refuse(families::clone3(), ENOSYS, "its flags can't be read by a filter; libc falls back to clone"),
-      refuse(families::ioUring(), ENOSYS, "a second way to every call; libraries fall back"),
-      refuse(families::kernelSurface(), EPERM, "wide kernel interfaces that no build needs"),
-      refuse(families::administration(), EPERM, "the machine's own affairs"),
-      refuse(families::fileHandles(), EPERM, "opens files without walking a path"),
-      refuse(families::terminalInjection(), EPERM, "types into the terminal of whoever shares it"),
-      refuse(families::personalities(), EPERM, "changes what the kernel means by a call"),
-      refuse(families::socketsBut(socketFamilies(scope, namespaces, landlockAbi)), EACCES,
-             "the network profile's families alone"),
-      refuse(families::newerThanKnown(), ENOSYS, "calls that nobody has judged yet"),
-  };
-  if (scope.network == Network::kFull) {
-    policy.rules.push_back(refuse(fastOpen(), EOPNOTSUPP, "connects past Landlock's port rules"));
-  }
-  return policy;
 }
 
 std::vector<sandbox::Limit> limits(const CommandScope& scope, const sandbox::NamespacePosture& namespaces) {
@@ -165,7 +106,7 @@ sandbox::Policy commandPolicy(const CommandScope& scope, const sandbox::Namespac
     policy.tcp = {Need::kIfAvailable, {{0, 65535}}, sandbox::everyPortBut(scope.apiPort)};
   }
   policy.scopes = {Need::kIfAvailable, Need::kIfAvailable};
-  policy.seccomp = calls(scope, namespaces, landlockAbi);
+  policy.seccomp = commandCalls(scope.network, namespaces, landlockAbi);
   policy.memoryExecution = sandbox::MemoryExecution::kUnrestricted;  // just-in-time compilers
   policy.traps = sandbox::Traps::kNone;                              // the program's own from exec on
   return policy;
@@ -178,6 +119,8 @@ std::vector<std::string_view> commandPosture(const CommandScope& scope,
   if (scope.protectedLinks == ProtectedLinks::kSome) labels.push_back("protected_paths:links_replaceable");
   if (!namespaces.mount || !namespaces.pid) labels.push_back("proc_shared");
   if (!namespaces.mount) labels.push_back("shm_shared");
+  if (!namespaces.ipc) labels.push_back("sysv_ipc:refused");
+  if (!namespaces.pid) labels.push_back("scheduling_shared");
   if (!namespaces.pid && landlockAbi < kAbiOfScopes) labels.push_back("signals:unscoped");
   if (scope.network == Network::kFull && landlockAbi < kAbiOfScopes)
     labels.push_back("abstract_sockets:refused");

@@ -206,7 +206,7 @@ void closeAllButOwn(const KeeperPlan& plan) {
 sandbox::NamespacePosture enterNamespaces(const KeeperPlan& plan) {
   if (!sandbox::anyWanted(plan.namespaces)) return {};
   checked(Step::kUserNamespace, prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "dumpable_refused");
-  sandbox::NamespacePosture namespaces = sandbox::enterNamespaces(plan.namespaces);
+  sandbox::NamespacePosture namespaces = sandbox::enterNamespaces(plan.namespaces, plan.support);
   checked(Step::kUserNamespace, prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "dumpable_refused");
   return namespaces;
 }

@@ -17,6 +17,7 @@ struct KeeperPlan {
   Command command;  // what depends on the namespaces (temporary, home, protected paths, environment) is
                     // filled in here
   sandbox::Namespaces namespaces;
+  sandbox::NamespaceSupport support;
   std::string scratchParent;  // where a temporary directory is made if there is no mount namespace
   std::vector<std::pair<std::string, std::string>>
       environment;    // besides the allowlist; HOME and TMPDIR come on top

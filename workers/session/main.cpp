@@ -12,6 +12,7 @@
 #include "protocol/rpc/loop.h"
 #include "sandbox/enter.h"
 #include "sandbox/tree.h"
+#include "workers/common/namespace_support.h"
 #include "workers/common/start.h"
 #include "workers/session/policy.h"
 #include "workers/session/service.h"
@@ -23,20 +24,29 @@ using namespace factionos;
 constexpr auto kEndDeadline = 30 * kj::SECONDS;
 
 // Serves until the launcher closes the line, then leaves nothing behind.
-void serve(const session::LastResort& lastResort) {
+void serve(const sandbox::NamespaceSupport& support, const session::LastResort& lastResort) {
   rpc::Loop loop;
-  session::Service service(loop, worker::kScope, lastResort);
+  session::Service service(loop, worker::kScope, support, lastResort);
   rpc::Connection connection(loop, rpc::OwnFd(worker::kLine), {.role = rpc::Role::kServer},
                              service.capability());
   connection.onDisconnect().wait(loop.waitScope());
   rpc::withDeadline(loop.timer(), kEndDeadline, service.end()).wait(loop.waitScope());
 }
 
+// From the launcher, which has asked once; or asked here.
+sandbox::NamespaceSupport namespaceSupport(int argumentCount, char** arguments) {
+  std::optional<sandbox::NamespaceSupport> told;
+  if (argumentCount == 3 && arguments[1] == worker::kNamespacesOption)
+    told = worker::parseNamespaceSupport(arguments[2]);
+  return told ? *told : sandbox::probeNamespaces();
+}
+
 }  // namespace
 
-int main() {
+int main(int argumentCount, char** arguments) {
   worker::mustBeStarted("session", {worker::kScope});
-  return worker::guarded([]() {
+  return worker::guarded([argumentCount, arguments]() {
+    const sandbox::NamespaceSupport support = namespaceSupport(argumentCount, arguments);
     // A broken lease of a hashed file announces itself by SIGIO, which would end us.
     signal(SIGIO, SIG_IGN);
     sandbox::becomeSubreaper();
@@ -47,6 +57,6 @@ int main() {
     const sandbox::Posture posture = sandbox::enter(policy);
     worker::selfCheck(policy, posture);
 
-    serve(session::LastResort(launcher ? sandbox::ProvenScope::prove(*launcher) : std::nullopt));
+    serve(support, session::LastResort(launcher ? sandbox::ProvenScope::prove(*launcher) : std::nullopt));
   });
 }

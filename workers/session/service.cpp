@@ -88,13 +88,16 @@ bool isSendable(std::uint8_t number) {
 }  // namespace
 
 struct Service::State {
-  State(rpc::Loop& theLoop, int theWorkspace, const LastResort& theLastResort)
+  State(rpc::Loop& theLoop, int theWorkspace, const sandbox::NamespaceSupport& theSupport,
+        const LastResort& theLastResort)
       : loop(theLoop),
+        support(theSupport),
         workspace(theWorkspace),
         workspacePath(realPath(theWorkspace)),
         lastResort(theLastResort) {}
 
   rpc::Loop& loop;
+  const sandbox::NamespaceSupport support;
   const int workspace;
   const std::string workspacePath;
   const LastResort& lastResort;
@@ -208,6 +211,7 @@ class Service::Server final : public schema::Session::Server {
     plan.command.scope.apiPort = request.apiPort;
     plan.command.scope.limits = limits;
     plan.namespaces = commandNamespaces(request.network, request.namespaces);
+    plan.support = state_->support;
     plan.scratchParent = request.scratch;
     plan.environment = standardVariables();
     const Variables added = profileVariables(request.environment).value();  // checked when it was read
@@ -244,8 +248,9 @@ class Service::Server final : public schema::Session::Server {
   std::shared_ptr<State> state_;
 };
 
-Service::Service(rpc::Loop& loop, int workspace, const LastResort& lastResort)
-    : state_(std::make_shared<State>(loop, workspace, lastResort)) {}
+Service::Service(rpc::Loop& loop, int workspace, const sandbox::NamespaceSupport& support,
+                 const LastResort& lastResort)
+    : state_(std::make_shared<State>(loop, workspace, support, lastResort)) {}
 
 Service::~Service() noexcept(false) = default;
 

@@ -12,8 +12,10 @@ namespace factionos::session {
 // The one session of this process. Destroying it ends the tree.
 class Service {
  public:
-  // `workspace`: O_PATH directory, borrowed. Both references outlive the service.
-  Service(rpc::Loop& loop, int workspace, const LastResort& lastResort);
+  // `workspace`: O_PATH directory, borrowed. `support`: what namespaces this kernel gives. The references
+  // outlive the service.
+  Service(rpc::Loop& loop, int workspace, const sandbox::NamespaceSupport& support,
+          const LastResort& lastResort);
   ~Service() noexcept(false);
   KJ_DISALLOW_COPY(Service);
 

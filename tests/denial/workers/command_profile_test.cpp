@@ -383,6 +383,25 @@ TEST_P(CommandProfile, P26_OtherProcessesAreOpaque) {
   sibling->kill();
 }
 
+TEST_P(CommandProfile, LimitsAndPrioritiesOfOthersStay) {
+  Box box(GetParam());
+  const std::string own = std::to_string(getpid());
+  EXPECT_EQ(Box::control({"limit-other", own, "look"}), "ok");
+  EXPECT_EQ(box.inside({"limit-other", own}), "EPERM");
+  EXPECT_EQ(box.inside({"limit-other", "1"}), "EPERM");
+  EXPECT_EQ(box.inside({"limit-other", "0"}), "ok");
+  EXPECT_EQ(box.inside({"slow-all"}), "EPERM");
+  EXPECT_EQ(box.inside({"pin", "1"}), "EPERM");
+  EXPECT_EQ(box.inside({"pin", "0"}), "ok");
+}
+
+TEST_P(CommandProfile, SharedIpcNeedsANamespace) {
+  Box box(GetParam());
+  EXPECT_EQ(Box::control({"shared-memory"}), "ok");
+  EXPECT_EQ(box.inside({"shared-memory"}), box.namespaces() ? "ok" : "EPERM");
+  EXPECT_EQ(box.inside({"line-discipline"}), "EPERM");
+}
+
 TEST_P(CommandProfile, TheKeeperAndTheSessionAreOutOfReach) {
   Box box(GetParam());
   const auto running = box.broker.start(

@@ -19,6 +19,8 @@
 #include <sys/mount.h>
 #include <sys/personality.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -166,6 +168,30 @@ const std::map<std::string, Act>& acts() {
       {"int80", [](const Arguments&) { return byInt80(); }},
       {"x32", [](const Arguments&) { return byX32(); }},
 #endif
+      {"limit-other",
+       [](const Arguments& a) -> long {
+         const rlimit limit{1000, 1000};
+         return prlimit(static_cast<pid_t>(number(a.at(0))), RLIMIT_NOFILE, a.size() > 1 ? nullptr : &limit,
+                        nullptr);
+       }},
+      {"slow-all", [](const Arguments&) -> long { return setpriority(PRIO_USER, 0, 1); }},
+      {"pin",
+       [](const Arguments& a) -> long {
+         cpu_set_t set;
+         CPU_ZERO(&set);
+         CPU_SET(0, &set);
+         return sched_setaffinity(static_cast<pid_t>(number(a.at(0))), sizeof set, &set);
+       }},
+      {"shared-memory",
+       [](const Arguments&) -> long {
+         const int segment = shmget(IPC_PRIVATE, 4096, 0600);
+         return segment < 0 ? -1 : shmctl(segment, IPC_RMID, nullptr);
+       }},
+      {"line-discipline",
+       [](const Arguments&) -> long {
+         const int discipline = 0;  // N_TTY, the one that is there
+         return ioctl(STDIN_FILENO, TIOCSETD, &discipline);
+       }},
       {"nothing", [](const Arguments&) -> long { return 0; }},
   };
   return table;

@@ -1,0 +1,405 @@
+// The parts of a session that need no process of their own.
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <linux/audit.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "sandbox/seccomp_eval.h"
+#include "workers/session/command_environment.h"
+#include "workers/session/command_policy.h"
+#include "workers/session/digest.h"
+#include "workers/session/keeper_policy.h"
+#include "workers/session/mount_plan.h"
+#include "workers/session/policy.h"
+#include "workers/session/protected_paths.h"
+#include "workers/session/pty_pair.h"
+#include "workers/session/resolve.h"
+#include "workers/session/scratch.h"
+#include "workers/session/system_paths.h"
+#include "workers/session/watch.h"
+
+namespace factionos::session {
+namespace {
+
+using testing::ElementsAre;
+using testing::UnorderedElementsAre;
+
+class Directory {
+ public:
+  Directory() {
+    std::string pattern = "/tmp/factionos-unit-XXXXXX";
+    path = mkdtemp(pattern.data());
+    handle.reset(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  }
+  ~Directory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+
+  void write(const std::string& name, const std::string& content) const {
+    std::filesystem::create_directories(std::filesystem::path(path + "/" + name).parent_path());
+    std::ofstream(path + "/" + name) << content;
+  }
+
+  std::string path;
+  sandbox::Fd handle;
+};
+
+// ---- paths and labels
+
+TEST(SystemPaths, WithinIsByWholeParts) {
+  EXPECT_TRUE(isWithin("/usr", "/usr"));
+  EXPECT_TRUE(isWithin("/usr/bin/true", "/usr"));
+  EXPECT_FALSE(isWithin("/usrlocal/x", "/usr"));
+  EXPECT_FALSE(isWithin("/us", "/usr"));
+  EXPECT_TRUE(isWithin("/anything", "/"));
+}
+
+TEST(SystemPaths, ProgramsComeFromProgramDirectories) {
+  EXPECT_TRUE(isSystemProgram("/usr/bin/true"));
+  EXPECT_FALSE(isSystemProgram("/etc/init.d/x"));
+  EXPECT_FALSE(isSystemProgram("/home/u/x"));
+}
+
+TEST(SystemPaths, LabelsFollowTheirGrammar) {
+  EXPECT_TRUE(isLabel("gcc-12.2+x_y@z:a/b c"));
+  EXPECT_FALSE(isLabel(""));
+  EXPECT_FALSE(isLabel("-rf"));
+  EXPECT_FALSE(isLabel(std::string(65, 'a')));
+  EXPECT_FALSE(isLabel("a\nb"));
+}
+
+// ---- digests
+
+TEST(Digest, IsBlake2bOfTheContent) {
+  const Directory directory;
+  directory.write("empty", "");
+  const sandbox::Fd file(open((directory.path + "/empty").c_str(), O_RDONLY | O_CLOEXEC));
+  const auto hashed = std::get<Hashed>(hashFile(file.get(), 10));
+  // RFC 7693's function at 32 bytes over nothing.
+  EXPECT_EQ(hashed.digest[0], 0x0e);
+  EXPECT_EQ(hashed.digest[1], 0x57);
+  EXPECT_EQ(hashed.digest[31], 0xa8);
+}
+
+TEST(Digest, HasALimitAndTakesFilesAlone) {
+  const Directory directory;
+  directory.write("file", "12345");
+  const sandbox::Fd file(open((directory.path + "/file").c_str(), O_RDONLY | O_CLOEXEC));
+  EXPECT_EQ(std::get<Denied>(hashFile(file.get(), 4)).code, "file_too_large");
+  EXPECT_TRUE(std::holds_alternative<Hashed>(hashFile(file.get(), 5)));
+  const sandbox::Fd handle(open(directory.path.c_str(), O_RDONLY | O_CLOEXEC));
+  EXPECT_EQ(std::get<Denied>(hashFile(handle.get(), 4)).code, "file_unreadable");
+}
+
+TEST(Digest, StateChangesWithTheFile) {
+  const Directory directory;
+  directory.write("file", "12345");
+  struct stat before {};
+  struct stat after {};
+  ASSERT_EQ(stat((directory.path + "/file").c_str(), &before), 0);
+  EXPECT_EQ(hashState(before).digest, hashState(before).digest);
+  directory.write("file", "123456");
+  ASSERT_EQ(stat((directory.path + "/file").c_str(), &after), 0);
+  EXPECT_NE(hashState(before).digest, hashState(after).digest);
+}
+
+TEST(ReadLease, KeepsWritersOutWhileItIsHeld) {
+  const Directory directory;
+  directory.write("file", "x");
+  const std::string path = directory.path + "/file";
+  const sandbox::Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  signal(SIGIO, SIG_IGN);
+  {
+    const ReadLease lease(file.get());
+    ASSERT_EQ(lease.state(), ReadLease::State::kHeld);
+    EXPECT_EQ(open(path.c_str(), O_WRONLY | O_NONBLOCK), -1);
+    EXPECT_EQ(errno, EWOULDBLOCK);
+  }
+  const sandbox::Fd writer(open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+  EXPECT_TRUE(writer);
+  EXPECT_EQ(ReadLease(file.get()).state(), ReadLease::State::kOpenForWriting);
+}
+
+// ---- resolving
+
+TEST(Resolver, OperandsAreRegularFilesInside) {
+  const Directory directory;
+  directory.write("sub/file", "x");
+  ASSERT_EQ(symlink("/etc/passwd", (directory.path + "/out").c_str()), 0);
+  ASSERT_EQ(symlink("sub/file", (directory.path + "/in").c_str()), 0);
+  const Resolver resolver(directory.handle.get(), realPath(directory.handle.get()), {});
+  EXPECT_TRUE(resolver.operand("sub/file"));
+  EXPECT_TRUE(resolver.operand("in"));
+  EXPECT_TRUE(resolver.operand(directory.path + "/sub/file"));
+  for (const std::string& name : {std::string(), std::string("sub"), std::string("out"), std::string("../x"),
+                                  std::string("/etc/passwd"), std::string("absent"), directory.path,
+                                  directory.path + "/", directory.path + "x/file"}) {
+    EXPECT_FALSE(resolver.operand(name)) << name;
+  }
+}
+
+// ---- what is protected
+
+TEST(ProtectedPaths, OnlyWhatExistsAndParentsFirst) {
+  const Directory directory;
+  EXPECT_TRUE(findProtected(directory.handle.get()).present.empty());
+  directory.write(".git/hooks/x", "");
+  directory.write(".git/config", "[core]\nhooksPath = tools/hooks\n");
+  directory.write("tools/hooks/x", "");
+  directory.write(".git/modules/lib/config", "");
+  directory.write(".vscode/tasks.json", "");
+  std::vector<std::string> names;
+  for (const ProtectedPath& path : findProtected(directory.handle.get()).present) {
+    names.push_back(path.path + (path.guard == Guard::kMountPoint ? "!" : ""));
+  }
+  EXPECT_THAT(names, ElementsAre(".git!", ".git/config", ".git/hooks", ".git/modules/lib/config", ".vscode",
+                                 "tools/hooks"));
+}
+
+TEST(ProtectedPaths, AGitFileIsReadOnlyAndHooksOutsideAreNobodysConcern) {
+  const Directory directory;
+  directory.write(".git", "gitdir: /elsewhere\n");
+  const ProtectedPaths found = findProtected(directory.handle.get());
+  ASSERT_EQ(found.present.size(), 1U);
+  EXPECT_EQ(found.present[0].guard, Guard::kReadOnly);
+
+  const Directory other;
+  other.write(".git/config", "[core]\nhooksPath = /etc\nhooksPath = ../x\n");
+  EXPECT_EQ(findProtected(other.handle.get()).present.size(), 2U);
+}
+
+TEST(ProtectedPaths, LinksAreFollowedInsideAndTold) {
+  const Directory directory;
+  directory.write("real/settings.json", "{}");
+  ASSERT_EQ(symlink("real", (directory.path + "/.claude").c_str()), 0);
+  ASSERT_EQ(symlink("/etc", (directory.path + "/.codex").c_str()), 0);
+  const ProtectedPaths found = findProtected(directory.handle.get());
+  EXPECT_TRUE(found.linked);
+  ASSERT_EQ(found.present.size(), 1U);
+  EXPECT_EQ(found.present[0].path, "real");
+}
+
+// ---- terminals, scratch, measuring
+
+TEST(PtyPair, HasTheSizeThatWasAskedForAndNoForeignName) {
+  auto opened = openPtyPair({120, 40});
+  const auto& pair = std::get<PtyPair>(opened);
+  winsize size{};
+  ASSERT_EQ(ioctl(pair.slave.get(), TIOCGWINSZ, &size), 0);
+  EXPECT_EQ(size.ws_col, 120);
+  EXPECT_EQ(size.ws_row, 40);
+  EXPECT_EQ(ttyname(pair.slave.get()), pair.slavePath);
+  EXPECT_NE(fcntl(pair.master.get(), F_GETFD) & FD_CLOEXEC, 0);
+  for (const WindowSize bad :
+       {WindowSize{0, 1}, WindowSize{1, 0}, WindowSize{1001, 1}, WindowSize{1, 65535}}) {
+    EXPECT_EQ(std::get<Denied>(openPtyPair(bad)).code, "window_invalid");
+  }
+}
+
+TEST(Scratch, IsMadeInAPrivateDirectoryAndRemovedWhole) {
+  const Directory directory;
+  const auto scratch = Scratch::make(directory.path);
+  ASSERT_TRUE(scratch);
+  const Directory outside;
+  outside.write("kept", "x");
+  std::filesystem::create_directories(scratch->temporary() + "/a/b/c");
+  std::ofstream(scratch->temporary() + "/a/b/c/file") << "x";
+  ASSERT_EQ(symlink(outside.path.c_str(), (scratch->home() + "/link").c_str()), 0);
+  ASSERT_EQ(chmod((scratch->temporary() + "/a").c_str(), 0), 0);
+  scratch->remove();
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path));
+  EXPECT_TRUE(std::filesystem::exists(outside.path + "/kept"));
+}
+
+TEST(Scratch, WantsAPrivateParent) {
+  const Directory directory;
+  ASSERT_EQ(chmod(directory.path.c_str(), 0755), 0);
+  EXPECT_FALSE(Scratch::make(directory.path));
+  EXPECT_FALSE(Scratch::make("relative"));
+  EXPECT_FALSE(Scratch::make(directory.path + "/absent"));
+}
+
+TEST(Watch, CountsDescendants) {
+  int hold[2];
+  ASSERT_EQ(pipe2(hold, O_CLOEXEC), 0);
+  const TreeUse before = measureTree(Memory::kResident, 100);
+  const pid_t child = fork();
+  if (child == 0) {
+    char byte = 0;
+    close(hold[1]);
+    _exit(read(hold[0], &byte, 1) == 0 ? 0 : 1);
+  }
+  const TreeUse during = measureTree(Memory::kResident, 100);
+  EXPECT_EQ(during.processes, before.processes + 1);
+  EXPECT_GT(during.memoryBytes, before.memoryBytes);
+  EXPECT_GE(tasksOfUser(), 2U);
+  close(hold[1]);
+  waitpid(child, nullptr, 0);
+}
+
+// ---- the environment
+
+TEST(CommandEnvironment, ProfilesMayNotTouchOurNames) {
+  EXPECT_TRUE(profileVariables({"CC=gcc", "EMPTY="}));
+  for (const char* bad : {"PATH=/x", "HOME=/x", "TMPDIR=/x", "LD_PRELOAD=x", "LD_LIBRARY_PATH=x", "lower=x",
+                          "1A=x", "=x", "X"}) {
+    EXPECT_FALSE(profileVariables({bad})) << bad;
+  }
+}
+
+// ---- the command's policy
+
+CommandScope scopeOf(Network network) {
+  CommandScope scope;
+  scope.workspace = "/srv/project";
+  scope.temporary = "/tmp";
+  scope.home = "/tmp/.home";
+  scope.terminal = "/dev/pts/7";
+  scope.network = network;
+  return scope;
+}
+
+sandbox::NamespacePosture everyNamespace() {
+  sandbox::NamespacePosture posture;
+  posture.user = posture.pid = posture.mount = posture.network = posture.ipc = posture.uts = true;
+  return posture;
+}
+
+int verdictOf(const sandbox::Policy& policy, int call, std::initializer_list<std::uint64_t> arguments) {
+  const auto program = sandbox::compile(policy.seccomp);
+  const auto value = sandbox::evaluate(program, sandbox::callData(call, arguments));
+  const auto verdict = value ? sandbox::verdictOf(*value) : std::nullopt;
+  EXPECT_TRUE(verdict.has_value());
+  return verdict && verdict->kind == sandbox::Verdict::Kind::kAllow ? 0 : verdict ? verdict->error : -1;
+}
+
+TEST(CommandPolicy, SocketsFollowTheNetworkProfile) {
+  struct Row {
+    Network network;
+    bool namespaces;
+    std::uint64_t family;
+    int expected;
+  };
+  for (const Row& row :
+       {Row{Network::kNone, true, AF_UNIX, 0}, Row{Network::kNone, false, AF_UNIX, EACCES},
+        Row{Network::kNone, true, AF_INET, EACCES}, Row{Network::kNone, false, AF_INET6, EACCES},
+        Row{Network::kLoopback, true, AF_INET, 0}, Row{Network::kFull, false, AF_INET6, 0},
+        Row{Network::kFull, false, AF_UNIX, EACCES}, Row{Network::kFull, true, AF_PACKET, EACCES},
+        Row{Network::kFull, true, AF_VSOCK, EACCES}, Row{Network::kFull, true, AF_ALG, EACCES}}) {
+    const auto posture = row.namespaces ? everyNamespace() : sandbox::NamespacePosture();
+    const sandbox::Policy policy = commandPolicy(scopeOf(row.network), posture, 7);
+    EXPECT_EQ(verdictOf(policy, SYS_socket, {row.family, SOCK_STREAM, 0}), row.expected) << row.family;
+    EXPECT_EQ(verdictOf(policy, SYS_socketpair, {AF_UNIX, SOCK_STREAM, 0}), 0);
+  }
+}
+
+TEST(CommandPolicy, UnixSocketsNeedTheAbstractOnesOfOthersOutOfReach) {
+  sandbox::NamespacePosture posture = everyNamespace();
+  posture.network = false;
+  EXPECT_EQ(
+      verdictOf(commandPolicy(scopeOf(Network::kFull), posture, 5), SYS_socket, {AF_UNIX, SOCK_STREAM, 0}),
+      EACCES);
+  EXPECT_EQ(
+      verdictOf(commandPolicy(scopeOf(Network::kFull), posture, 6), SYS_socket, {AF_UNIX, SOCK_STREAM, 0}),
+      0);
+}
+
+TEST(CommandPolicy, TerminalInjectionIsRefusedOn32Bits) {
+  const sandbox::Policy policy = commandPolicy(scopeOf(Network::kNone), everyNamespace(), 7);
+  EXPECT_EQ(verdictOf(policy, SYS_ioctl, {0, 0x5412, 0}), EPERM);
+  EXPECT_EQ(verdictOf(policy, SYS_ioctl, {0, 0x100005412ULL, 0}), EPERM);
+  EXPECT_EQ(verdictOf(policy, SYS_ioctl, {0, 0x541c, 0}), EPERM);
+  EXPECT_EQ(verdictOf(policy, SYS_ioctl, {0, 0x5413, 0}), 0);
+}
+
+TEST(CommandPolicy, OrdinaryCallsPass) {
+  const sandbox::Policy policy = commandPolicy(scopeOf(Network::kNone), everyNamespace(), 7);
+  for (const int call : {SYS_openat, SYS_execve, SYS_execveat, SYS_clone, SYS_fork, SYS_kill, SYS_ptrace,
+                         SYS_mmap, SYS_chmod, SYS_prctl}) {
+    EXPECT_EQ(verdictOf(policy, call, {0, 0, 0}), 0) << call;
+  }
+}
+
+TEST(CommandPolicy, EveryRuleHasAReason) {
+  for (const sandbox::Policy& policy : {commandPolicy(scopeOf(Network::kFull), everyNamespace(), 7),
+                                        session::policy(), keeperPolicy({0, 1, 2})}) {
+    for (const auto& rule : policy.seccomp.rules)
+      EXPECT_FALSE(rule.reason.empty()) << policy.name << rule.family.name;
+    for (const auto& rule : policy.files.rules) EXPECT_FALSE(rule.reason.empty()) << policy.name << rule.path;
+    for (const auto& limit : policy.limits) EXPECT_FALSE(limit.reason.empty()) << policy.name;
+  }
+}
+
+TEST(CommandPolicy, FilesAreTheListedOnes) {
+  const sandbox::Policy policy = commandPolicy(scopeOf(Network::kNone), sandbox::NamespacePosture(), 7);
+  EXPECT_EQ(policy.files.scope, sandbox::FileScope::kListedOnly);
+  for (const auto& rule : policy.files.rules) {
+    const bool writable = !(rule.access & sandbox::access::kWriteFile).empty();
+    if (!writable) continue;
+    EXPECT_TRUE(rule.path == "/srv/project" || rule.path == "/tmp" || rule.path == "/tmp/.home" ||
+                rule.path.starts_with("/dev/"))
+        << rule.path;
+    EXPECT_NE(rule.path, "/dev");
+    EXPECT_NE(rule.path, "/dev/pts");
+  }
+}
+
+TEST(CommandPolicy, WithoutNamespacesNothingIsMountedAndTheForkCapIsABackstop) {
+  EXPECT_TRUE(commandPolicy(scopeOf(Network::kNone), sandbox::NamespacePosture(), 7).mounts.empty());
+  CommandScope scope = scopeOf(Network::kNone);
+  scope.userTasks = 500;
+  scope.limits.processes = 10;
+  const auto capOf = [](const sandbox::Policy& policy) {
+    const auto limit = std::ranges::find(policy.limits, RLIMIT_NPROC, &sandbox::Limit::resource);
+    return limit->value;
+  };
+  EXPECT_GT(capOf(commandPolicy(scope, sandbox::NamespacePosture(), 7)), 510U);
+  EXPECT_EQ(capOf(commandPolicy(scope, everyNamespace(), 7)), 10U);
+}
+
+TEST(MountPlan, GuardsComeAfterTheWorkspaceAndThePivotLast) {
+  CommandScope scope = scopeOf(Network::kNone);
+  scope.protectedPaths = {{".git", Guard::kMountPoint}, {".git/hooks", Guard::kReadOnly}};
+  const auto plan = mountPlan(scope, everyNamespace());
+  const auto at = [&plan](const std::string& target) {
+    return std::ranges::find(plan, target, &sandbox::MountStep::target) - plan.begin();
+  };
+  EXPECT_LT(at("/tmp"), at("/srv/project"));
+  EXPECT_LT(at("/srv/project"), at("/srv/project/.git"));
+  EXPECT_LT(at("/srv/project/.git"), at("/srv/project/.git/hooks"));
+  EXPECT_EQ(plan[static_cast<std::size_t>(at("/srv/project/.git"))].writable, sandbox::Writable::kYes);
+  EXPECT_EQ(plan[static_cast<std::size_t>(at("/srv/project/.git/hooks"))].writable, sandbox::Writable::kNo);
+  EXPECT_EQ(plan.front().kind, sandbox::MountStep::Kind::kNewRoot);
+  EXPECT_EQ(plan.back().kind, sandbox::MountStep::Kind::kPivotRoot);
+  for (const auto& step : plan) EXPECT_NE(step.target, "/dev/ptmx");
+}
+
+TEST(CommandPosture, SaysWhatIsNotThere) {
+  using testing::Contains;
+  EXPECT_THAT(commandPosture(scopeOf(Network::kNone), everyNamespace(), 7),
+              UnorderedElementsAre("limits:watched", "protected_paths:existing_only"));
+  const auto poor = commandPosture(scopeOf(Network::kFull), sandbox::NamespacePosture(), 3);
+  for (const char* label :
+       {"protected_paths:none", "proc_shared", "shm_shared", "signals:unscoped", "api_port:reachable"}) {
+    EXPECT_THAT(poor, Contains(label));
+  }
+}
+
+}  // namespace
+}  // namespace factionos::session
