@@ -104,6 +104,11 @@ struct Service::State {
   Request request;
   std::optional<Prepared> prepared;
   std::unique_ptr<Tree> tree;
+  // Held until the tree has ended. A program that closes its standard descriptors before it exits (cat, sort and
+  // whatever else uses gnulib's close_stdout) would else be the terminal's last user for a moment: the master's
+  // reader would see the end, close, and the hang-up would kill the program on its way out.
+  sandbox::Fd slave;
+  kj::Promise<void> slaveHeld = nullptr;
   kj::Promise<void> leases = nullptr;
 };
 
@@ -191,7 +196,11 @@ class Service::Server final : public schema::Session::Server {
     } catch (const sandbox::SetupError& error) {
       return Denied{"sandbox_unavailable", "setup", std::string(error.reason())};
     }
-    pty.slave.reset();  // the master's end of file is the end of the last process that holds the terminal
+    state_->slave = std::move(pty.slave);
+    // The master's end of file is the end of the whole tree.
+    state_->slaveHeld = state_->tree->whenEnded()
+                            .then([state = state_.get()](const TreeEnded&) { state->slave.reset(); })
+                            .eagerlyEvaluate(nullptr);
     return opened;
   }
 

@@ -39,11 +39,29 @@ TEST(Terminal, E11_ControlBytesInterruptAndEnd) {
   const auto interrupted = broker.ended(first, token);
   EXPECT_NE(outputOf(interrupted).find("INTERRUPTED"), std::string::npos);
   EXPECT_EQ(interrupted.at("/session/exit/code"), "5");
-  const auto second = sessionOf(broker.run(R"("shell":"echo ready; cat")", token, "k2"));
-  broker.untilOutput(second, "ready", token);
-  EXPECT_EQ(input(broker, second, "\x04", token).status, 200);
-  const auto ended2 = broker.ended(second, token);
-  EXPECT_EQ(ended2.at("/session/exit/code"), "0") << ended2.body;
+}
+
+// cat closes all of its descriptors before it exits; neither that nor the moment of the typing may turn its end
+// into a hang-up.
+TEST(Terminal, E11_EndOfFileTypedAtOnceEndsTheProgramByItself) {
+  LiveBroker broker;
+  const auto token = broker.token();
+  for (int round = 0; round < 20; ++round) {
+    const auto session = sessionOf(broker.run(R"("command":["cat"])", token, "k" + std::to_string(round)));
+    EXPECT_EQ(input(broker, session, "\x04", token).status, 200);
+    const auto ended = broker.ended(session, token);
+    ASSERT_EQ(ended.at("/session/exit/code"), "0") << "round " << round << ": " << ended.body;
+  }
+}
+
+TEST(Terminal, ATerminalThatIsOpenedAgainIsStillShown) {
+  LiveBroker broker;
+  const auto token = broker.token();
+  const auto session = sessionOf(
+      broker.run(R"("shell":"exec 0<&- 1>&- 2>&-; sleep 0.2; echo late >/dev/tty")", token, "k1"));
+  const auto ended = broker.ended(session, token);
+  EXPECT_EQ(ended.at("/session/exit/code"), "0") << ended.body;
+  EXPECT_NE(outputOf(ended).find("late"), std::string::npos) << ended.body;
 }
 
 TEST(Terminal, E5_OddWindowSizesAreRefusedAndAValidOneIsSeen) {
