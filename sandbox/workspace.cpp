@@ -1,13 +1,15 @@
 #include "sandbox/workspace.h"
 
 #include <algorithm>
-#include <array>
+#include <cerrno>
 #include <climits>
-#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <system_error>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,116 +17,147 @@
 namespace factionos::sandbox {
 namespace {
 
-constexpr std::size_t kDeepest = 4096;  // ancestors that are looked at; PATH_MAX leaves no room for more
+// PATH_MAX / 2: a path of one-letter components. A deeper chain was built with openat to wear us out.
+constexpr std::size_t kDeepest = PATH_MAX / 2;
 
-// These and everything below.
-constexpr std::array kSystemTrees = {"/bin",   "/boot",   "/dev",  "/etc",  "/lib", "/lib32",
-                                     "/lib64", "/libx32", "/proc", "/sbin", "/sys", "/usr"};
-constexpr std::array kSocketTrees = {"/run", "/var/run"};
-// These themselves; what lies below belongs to somebody.
-constexpr std::array kSharedParents = {
-    "/home", "/media", "/mnt",     "/nix",       "/opt",     "/root",      "/snap",    "/srv",
-    "/tmp",  "/var",   "/var/lib", "/var/cache", "/var/log", "/var/spool", "/var/tmp", "/nix/store"};
-
-std::vector<std::string> userHomes() {
-  std::vector<std::string> homes;
-  std::array<char, 4096> buffer{};
-  passwd entry{};
-  passwd* found = nullptr;
-  if (getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) {
-    homes.emplace_back(entry.pw_dir);
-  }
-  if (const char* home = getenv("HOME"); home != nullptr && *home == '/') homes.emplace_back(home);
-  return homes;
+WorkspaceRule ruleOfErrno(int error) {
+  if (error == ENOENT) return WorkspaceRule::kNotFound;
+  if (error == ENOTDIR) return WorkspaceRule::kNotDirectory;
+  if (error == ELOOP) return WorkspaceRule::kSymlink;
+  if (error == EACCES) return WorkspaceRule::kNoAccess;
+  return WorkspaceRule::kBadPath;
 }
+
+// Absolute, without "." and "..", whose meaning depends on links before them; as the table of mounts writes
+// it.
+std::optional<std::string> normalPath(const std::string& path) {
+  if (!path.starts_with('/') || path.size() >= PATH_MAX || path.find('\0') != std::string::npos)
+    return std::nullopt;
+  if (path.find("/../") != std::string::npos || path.ends_with("/..")) return std::nullopt;
+  std::string normal = std::filesystem::path(path).lexically_normal().string();
+  while (normal.size() > 1 && normal.back() == '/') normal.pop_back();
+  return normal.starts_with("//") ? normal.substr(1) : normal;
+}
+
+// The kernel is asked, so that ACLs and groups count as they do for the process itself.
+std::optional<WorkspaceRule> accessRule(int directory, const struct stat& status) {
+  const bool openToEverybody = (status.st_mode & S_IWOTH) != 0;
+  if (openToEverybody && status.st_uid != geteuid()) return WorkspaceRule::kForeignOwner;
+  if (faccessat(directory, ".", R_OK | W_OK | X_OK, AT_EACCESS) != 0) return WorkspaceRule::kNoAccess;
+  return std::nullopt;
+}
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { closedir(directory); }
+};
 
 }  // namespace
 
-std::string_view label(WorkspaceRefusal refusal) {
-  switch (refusal) {
-    case WorkspaceRefusal::kPath:
-      return "path_invalid";
-    case WorkspaceRefusal::kUnusable:
-      return "unusable";
-    case WorkspaceRefusal::kRoot:
-      return "is_root";
-    case WorkspaceRefusal::kState:
-      return "own_state";
-    case WorkspaceRefusal::kUserHome:
-      return "user_home";
-    case WorkspaceRefusal::kSystemDirectory:
-      return "system_directory";
-    case WorkspaceRefusal::kSocketDirectory:
-      return "socket_directory";
-  }
-  return "unknown";
+std::optional<WorkspaceRules::Identity> WorkspaceRules::identityOf(int descriptor) {
+  struct stat status {};
+  if (descriptor < 0 || fstat(descriptor, &status) != 0) return std::nullopt;
+  return Identity{status.st_dev, status.st_ino};
 }
 
-bool WorkspaceRules::has(const std::vector<Identity>& list, const Identity& identity) {
-  return std::ranges::find(list, identity) != list.end();
+bool WorkspaceRules::has(const Chain& chain, const Identity& identity) {
+  return std::ranges::find(chain, identity) != chain.end();
 }
 
-std::vector<WorkspaceRules::Identity> WorkspaceRules::ancestry(int directory) {
-  std::vector<Identity> result;
-  Fd at(fcntl(directory, F_DUPFD_CLOEXEC, 0));
-  while (at && result.size() < kDeepest) {
-    struct stat status {};
-    if (fstat(at.get(), &status) != 0) return {};
-    const Identity identity{status.st_dev, status.st_ino};
-    if (!result.empty() && result.back() == identity) return result;  // ".." of the root is the root
-    result.push_back(identity);
-    at.reset(openat(at.get(), "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
+WorkspaceRules::Chain WorkspaceRules::chainOf(int directory) {
+  Chain chain;
+  Fd parent;
+  while (chain.size() <= kDeepest) {
+    const int at = parent ? parent.get() : directory;
+    const std::optional<Identity> identity = identityOf(at);
+    if (!identity) return {};
+    if (!chain.empty() && chain.back() == *identity) return chain;  // only the root is its own parent
+    chain.push_back(*identity);
+    parent = Fd(openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
   }
   return {};
 }
 
-std::vector<WorkspaceRules::Identity> WorkspaceRules::ancestry(const std::string& path) {
-  const Fd directory(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  return directory ? ancestry(directory.get()) : std::vector<Identity>();
-}
-
-WorkspaceRules WorkspaceRules::gather(int state) {
+WorkspaceRules WorkspaceRules::gather(int home, WorkspaceSources sources) {
   WorkspaceRules rules;
-  if (state >= 0) rules.state_ = ancestry(state);
-  for (const std::string& home : userHomes()) {
-    if (std::vector<Identity> known = ancestry(home); !known.empty())
-      rules.homes_.push_back(std::move(known));
-  }
-  const auto collect = [](const auto& paths, std::vector<Identity>& into) {
-    for (const char* path : paths) {
-      struct stat status {};
-      if (stat(path, &status) == 0) into.push_back({status.st_dev, status.st_ino});
-    }
-  };
-  collect(kSystemTrees, rules.systemTrees_);
-  collect(kSocketTrees, rules.socketTrees_);
-  collect(kSharedParents, rules.sharedParents_);
+  rules.sources_ = std::move(sources);
+  const Fd mounts = openFile(rules.sources_.mountInfo.c_str(), O_RDONLY);
+  rules.addHome(home);
+  rules.addSystemDirectories();
+  rules.addUserHomes();
   return rules;
 }
 
-std::variant<Fd, WorkspaceRefusal> WorkspaceRules::open(const std::string& path) const {
-  if (path.empty() || path.front() != '/' || path.size() >= PATH_MAX ||
-      path.find('\0') != std::string::npos) {
-    return WorkspaceRefusal::kPath;
+void WorkspaceRules::addHome(int home) {
+  home_ = chainOf(home);
+  if (home_.empty())
+    throw std::system_error(EACCES, std::generic_category(),
+                            "the directories above the home can't be searched");
+  Fd readable(openat(home, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const std::unique_ptr<DIR, CloseDirectory> entries(readable ? fdopendir(readable.get()) : nullptr);
+  if (!entries) throw std::system_error(errno, std::generic_category(), "the home can't be read");
+  static_cast<void>(readable.release());  // the stream's now
+  while (const dirent* entry = readdir(entries.get())) {
+    const std::string_view name(entry->d_name);
+    if (name == "." || name == "..") continue;
+    const Fd folder(openat(home, entry->d_name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (const auto identity = identityOf(folder.get())) homeFolders_.push_back(*identity);
   }
+}
+
+std::optional<WorkspaceRule> WorkspaceRules::relation(const Chain& chain, Use use) const {
+  const Identity& self = chain.front();
+  if (chain.size() == 1) return WorkspaceRule::kRoot;
+  if (self == home_.front()) return WorkspaceRule::kIsHome;
+  if (has(home_, self)) return WorkspaceRule::kContainsHome;
+  const auto within = [&chain](const Identity& identity) { return has(chain, identity); };
+  if (within(home_.front()) || std::ranges::any_of(homeFolders_, within)) return WorkspaceRule::kInsideHome;
+  const auto holdsSelf = [&self](const Chain& home) { return has(home, self); };
+  if (std::ranges::any_of(ownHomes_, holdsSelf) || has(otherHomes_, self)) return WorkspaceRule::kUserHome;
+  const auto applies = [use](const Forbidden& each) { return use == Use::kWorkspace || each.alsoForReading; };
+  for (const Forbidden& tree : trees_) {
+    if (applies(tree) && within(tree.identity)) return tree.rule;
+  }
+  for (const Forbidden& directory : single_) {
+    if (applies(directory) && directory.identity == self) return directory.rule;
+  }
+  return std::nullopt;
+}
+
+std::optional<WorkspaceRule> WorkspaceRules::judge(int directory) const {
+  struct stat status {};
+  if (fstat(directory, &status) != 0) return WorkspaceRule::kBadPath;
+  if (!S_ISDIR(status.st_mode)) return WorkspaceRule::kNotDirectory;
+  const Chain chain = chainOf(directory);
+  if (chain.empty()) return WorkspaceRule::kNoAccess;
+  if (const auto rule = relation(chain, Use::kWorkspace)) return rule;
+  return accessRule(directory, status);
+}
+
+std::variant<Fd, WorkspaceRule> WorkspaceRules::open(const std::string& path, Use use) const {
+  const std::optional<std::string> normal = normalPath(path);
+  if (!normal) return WorkspaceRule::kBadPath;
   open_how how{};
   how.flags = static_cast<unsigned>(O_PATH | O_DIRECTORY | O_CLOEXEC);
   how.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  Fd directory(static_cast<int>(syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
-  const std::vector<Identity> own = directory ? ancestry(directory.get()) : std::vector<Identity>();
-  if (own.empty()) return WorkspaceRefusal::kUnusable;
-
-  const Identity& self = own.front();
-  if (own.size() == 1) return WorkspaceRefusal::kRoot;
-  if (!state_.empty() && (has(own, state_.front()) || has(state_, self))) return WorkspaceRefusal::kState;
-  if (std::ranges::any_of(homes_, [&self](const auto& home) { return has(home, self); }))
-    return WorkspaceRefusal::kUserHome;
-  const auto within = [&own](const std::vector<Identity>& trees) {
-    return std::ranges::any_of(own, [&trees](const Identity& identity) { return has(trees, identity); });
-  };
-  if (within(socketTrees_)) return WorkspaceRefusal::kSocketDirectory;
-  if (within(systemTrees_) || has(sharedParents_, self)) return WorkspaceRefusal::kSystemDirectory;
+  Fd directory(static_cast<int>(syscall(SYS_openat2, AT_FDCWD, normal->c_str(), &how, sizeof how)));
+  if (!directory) return ruleOfErrno(errno);
+  if (use == Use::kWorkspace) {
+    if (const auto rule = judge(directory.get())) return *rule;
+  } else {
+    const Chain chain = chainOf(directory.get());
+    if (chain.empty()) return WorkspaceRule::kNoAccess;
+    if (const auto rule = relation(chain, use)) return *rule;
+  }
+  if (mountShowsHome(*normal)) return WorkspaceRule::kContainsHome;
   return directory;
+}
+
+std::variant<Fd, WorkspaceRule> WorkspaceRules::open(const std::string& path) const {
+  return open(path, Use::kWorkspace);
+}
+
+std::variant<Fd, WorkspaceRule> WorkspaceRules::openReadable(const std::string& path) const {
+  return open(path, Use::kReadable);
 }
 
 }  // namespace factionos::sandbox

@@ -107,7 +107,7 @@ int addWorkspace(const Context& context, const std::string& name, const std::str
   std::string typed = path;
   if (!typed.starts_with('/') && ::getcwd(current, sizeof current) != nullptr)
     typed = std::string(current) + "/" + path;
-  const auto checked = guard.check(typed, home::PathForm::kTyped);
+  const auto checked = guard.checkTyped(typed);
   if (const auto* refusal = std::get_if<home::WorkspaceRefusal>(&checked))
     throw Stop(kRefused, refusal->problem.text());
   must(home::addWorkspace(home, name, std::get<home::CheckedWorkspace>(checked).path));

@@ -127,9 +127,9 @@ class Service final : public schema::Launcher::Server, private kj::TaskSet::Erro
     const RoleRow* row = findRole(schema::Role::SESSION);
     if (!scope.isWorkspace()) return refuse(context, "scope_refused", "role_table");
     const std::string path(scope.getWorkspace().begin(), scope.getWorkspace().size());
-    const std::variant<sandbox::Fd, sandbox::WorkspaceRefusal> workspace = setup_.workspaces.open(path);
-    if (const auto* refusal = std::get_if<sandbox::WorkspaceRefusal>(&workspace)) {
-      return refuse(context, "workspace_refused", label(*refusal));
+    const std::variant<sandbox::Fd, sandbox::WorkspaceRule> workspace = setup_.workspaces.open(path);
+    if (const auto* rule = std::get_if<sandbox::WorkspaceRule>(&workspace)) {
+      return refuse(context, "workspace_refused", label(*rule));
     }
     try {
       startSession(context, *row, std::get<sandbox::Fd>(workspace).get());

@@ -42,7 +42,8 @@ TEST(Descriptors, AScriptHasItselfBesides) {
 }
 
 // Kinds of what a worker may hold: /dev/null on 0 to 2, its line, its events, and what its loop made. A
-// session has its workspace and its keeper's line besides; a keeper neither line nor loop.
+// session has its workspace, the slave side of its terminal and its keeper's line besides; a keeper neither
+// line nor loop.
 std::string kindsOf(pid_t pid) {
   const std::optional<std::vector<std::string>> descriptors = descriptorsOf(pid);
   if (!descriptors) return {};
@@ -50,6 +51,7 @@ std::string kindsOf(pid_t pid) {
   for (const std::string& line : *descriptors) {
     std::string target = line.substr(line.find(' ') + 1);
     if (const std::size_t bracket = target.find(":["); bracket != std::string::npos) target.resize(bracket);
+    if (target.starts_with("/dev/pts/")) target = "/dev/pts";
     ++kinds[target];
   }
   std::string text;
@@ -84,7 +86,7 @@ TEST(Descriptors, EveryProcessHoldsItsOwnAlone) {
       expected = "/dev/null*3 /dev/ptmx*1 anon_inode*3 pipe*5 socket*1 ";
     } else if (name == "session" && !childrenOf(pid).empty() &&
                nameOf(childrenOf(pid).front()) == "session") {
-      expected = "/dev/null*3 " + broker.world.workspace + "*1 anon_inode*3 pipe*5 socket*2 ";
+      expected = "/dev/null*3 /dev/pts*1 " + broker.world.workspace + "*1 anon_inode*3 pipe*5 socket*2 ";
     } else if (name == "session") {
       expected = "/dev/null*3 anon_inode*1 socket*1 ";  // the keeper
     } else {

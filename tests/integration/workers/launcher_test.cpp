@@ -59,22 +59,22 @@ TEST(Launcher, ALineIsASocketAndAScopeIsTheRoles) {
 
 TEST(Launcher, RefusesWorkspacesThatAreNobodys) {
   Broker broker;
-  EXPECT_EQ(startSessionIn(broker, "/"), "workspace_refused/is_root");
+  EXPECT_EQ(startSessionIn(broker, "/"), "workspace_refused/root");
   EXPECT_EQ(startSessionIn(broker, "/usr/share"), "workspace_refused/system_directory");
   EXPECT_EQ(startSessionIn(broker, "/etc"), "workspace_refused/system_directory");
   // Which rule comes first depends on where the home of whoever runs the tests lies.
   const std::string var = startSessionIn(broker, "/var");
   EXPECT_TRUE(var == "workspace_refused/system_directory" || var == "workspace_refused/user_home") << var;
   EXPECT_EQ(startSessionIn(broker, "/run"), "workspace_refused/socket_directory");
-  EXPECT_EQ(startSessionIn(broker, "relative"), "workspace_refused/path_invalid");
-  EXPECT_EQ(startSessionIn(broker, broker.world.workspace + "/absent"), "workspace_refused/unusable");
-  EXPECT_EQ(startSessionIn(broker, broker.world.home), "workspace_refused/own_state");
+  EXPECT_EQ(startSessionIn(broker, "relative"), "workspace_refused/bad_path");
+  EXPECT_EQ(startSessionIn(broker, broker.world.workspace + "/absent"), "workspace_refused/not_found");
+  EXPECT_EQ(startSessionIn(broker, broker.world.home), "workspace_refused/is_home");
   ASSERT_EQ(mkdir((broker.world.home + "/state").c_str(), 0700), 0);
-  EXPECT_EQ(startSessionIn(broker, broker.world.home + "/state"), "workspace_refused/own_state");
+  EXPECT_EQ(startSessionIn(broker, broker.world.home + "/state"), "workspace_refused/inside_home");
   const std::string parent = broker.world.home.substr(0, broker.world.home.rfind('/'));
-  EXPECT_EQ(startSessionIn(broker, parent), "workspace_refused/own_state");
+  EXPECT_EQ(startSessionIn(broker, parent), "workspace_refused/contains_home");
   ASSERT_EQ(symlink(broker.world.workspace.c_str(), (parent + "/link").c_str()), 0);
-  EXPECT_EQ(startSessionIn(broker, parent + "/link"), "workspace_refused/unusable");
+  EXPECT_EQ(startSessionIn(broker, parent + "/link"), "workspace_refused/symlink");
   EXPECT_EQ(startSessionIn(broker, broker.world.workspace), "");
 }
 
