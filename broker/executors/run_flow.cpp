@@ -44,9 +44,12 @@ constexpr std::array kDenials{
               "The script's interpreter is no program of the system or profile directories."},
     DenialRow{"program_not_executable", ProblemCode::INVALID_REQUEST, "The program may not be executed."},
     DenialRow{"program_not_regular", ProblemCode::INVALID_REQUEST, "The program is no regular file."},
-    DenialRow{"program_unreadable", ProblemCode::INVALID_REQUEST, "The program can't be read, so it can't be hashed."},
-    DenialRow{"program_format", ProblemCode::INVALID_REQUEST, "The program is neither a binary nor a script with an interpreter line."},
-    DenialRow{"approval_drift", ProblemCode::APPROVAL_DRIFT, "The program or a script of it changed while it was about to start."},
+    DenialRow{"program_unreadable", ProblemCode::INVALID_REQUEST,
+              "The program can't be read, so it can't be hashed."},
+    DenialRow{"program_format", ProblemCode::INVALID_REQUEST,
+              "The program is neither a binary nor a script with an interpreter line."},
+    DenialRow{"approval_drift", ProblemCode::APPROVAL_DRIFT,
+              "The program or a script of it changed while it was about to start."},
     DenialRow{"workspace_refused", ProblemCode::SCOPE_VIOLATION, "The directory may not be a workspace."},
     DenialRow{"workspace_gone", ProblemCode::SCOPE_VIOLATION, "The workspace is not there any more."},
     DenialRow{"sandbox_unavailable", ProblemCode::SANDBOX_UNAVAILABLE, ""},
@@ -191,11 +194,12 @@ kj::Promise<std::optional<Refused>> RunFlow::prepare() {
         }
         spec.setNetwork(asked.getNetwork());
         const auto& extras = core_.config.profile;
-        auto paths =
-            spec.initReadPaths(static_cast<unsigned>(extras.programDirs.size() + extras.readableDirs.size()));
-        unsigned index = 0;
-        for (const auto& path : extras.programDirs) paths.set(index++, actions::asText(path));
-        for (const auto& path : extras.readableDirs) paths.set(index++, actions::asText(path));
+        auto programs = spec.initProgramPaths(static_cast<unsigned>(extras.programDirs.size()));
+        for (unsigned i = 0; i < programs.size(); ++i)
+          programs.set(i, actions::asText(extras.programDirs[i]));
+        auto readable = spec.initReadPaths(static_cast<unsigned>(extras.readableDirs.size()));
+        for (unsigned i = 0; i < readable.size(); ++i)
+          readable.set(i, actions::asText(extras.readableDirs[i]));
         spec.setScratch(actions::asText(core_.scratch));
         spec.setApiPort(core_.apiPort);
         return rpc::withDeadline(core_.timer, kPrepareLimit,

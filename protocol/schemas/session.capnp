@@ -28,8 +28,8 @@ struct CommandSpec {
   # Exactly one of argv and shell. No element holds NUL.
   shell @1 :Text;
   network @2 :Common.NetworkProfile;
-  readPaths @3 :List(Text);
-  # Directories beyond the built-in ones that the session profile lists: read and execute.
+  programPaths @3 :List(Text);
+  # Directories beyond the built-in ones that the session profile lists: read and execute. Absolute; one that is not there is passed over.
   environment @4 :List(Text);
   # "NAME=value" that the profile adds to the built-in allowlist (LANG, LC_*, TERM, TZ, PATH, HOME, USER, SHELL, TMPDIR are set by the session).
   scratch @5 :Text;
@@ -38,6 +38,8 @@ struct CommandSpec {
   # Denied to the network profile full as far as the kernel can; 0: none.
   hasMountNamespace @7 :Bool = true;
   # false forces the story without namespaces, for tests and for operators who ask for it in config.toml.
+  readPaths @8 :List(Text);
+  # As programPaths: read, and execute nothing.
 }
 
 struct Digest {

@@ -28,8 +28,11 @@ sandbox::FileRules files(const CommandScope& scope, const sandbox::NamespacePost
   for (const SystemDirectory& directory : systemDirectories()) {
     rules.push_back(allowPathIfPresent(std::string(directory.path), access::kReadExec, directory.reason));
   }
+  for (const std::string& path : scope.programPaths) {
+    rules.push_back(allowPathIfPresent(path, access::kReadExec, "programs that the session profile lists"));
+  }
   for (const std::string& path : scope.readPaths) {
-    rules.push_back(allowPathIfPresent(path, access::kReadExec, "listed by the session profile"));
+    rules.push_back(allowPathIfPresent(path, access::kRead, "data that the session profile lists"));
   }
   for (const SystemFile& tree : systemFacts()) {
     rules.push_back(allowPathIfPresent(std::string(tree.path), access::kRead, tree.reason));

@@ -27,10 +27,11 @@ enum class ProtectedLinks { kNone, kSome };
 // What differs from command to command. Paths are absolute and real.
 struct CommandScope {
   std::string workspace;
-  std::string temporary;               // "/tmp" of a mount namespace, or the session's own directory
-  std::string home;                    // HOME, below `temporary` or beside it
-  std::string terminal;                // "/dev/pts/3"
-  std::vector<std::string> readPaths;  // of the session profile: read and execute
+  std::string temporary;                  // "/tmp" of a mount namespace, or the session's own directory
+  std::string home;                       // HOME, below `temporary` or beside it
+  std::string terminal;                   // "/dev/pts/3"
+  std::vector<std::string> programPaths;  // of the session profile: read and execute
+  std::vector<std::string> readPaths;     // of the session profile: read
   std::vector<ProtectedPath> protectedPaths;
   ProtectedLinks protectedLinks = ProtectedLinks::kNone;
   Network network = Network::kNone;

@@ -93,6 +93,20 @@ void addWorkspace(std::vector<MountStep>& plan, const CommandScope& scope) {
   }
 }
 
+// Programs over data: a directory that both lists name holds programs.
+void addProfilePaths(std::vector<MountStep>& plan, const CommandScope& scope) {
+  for (const std::string& path : scope.readPaths) {
+    if (kindOf(path) == Kind::kAbsent) continue;
+    MountStep data = mounts::bind(path, path, Writable::kNo, "data that the profile lists");
+    data.executable = sandbox::Executable::kNo;
+    plan.push_back(std::move(data));
+  }
+  for (const std::string& path : scope.programPaths) {
+    if (kindOf(path) != Kind::kAbsent)
+      plan.push_back(mounts::bind(path, path, Writable::kNo, "programs that the profile lists"));
+  }
+}
+
 }  // namespace
 
 std::vector<MountStep> mountPlan(const CommandScope& scope, const sandbox::NamespacePosture& namespaces) {
@@ -104,10 +118,7 @@ std::vector<MountStep> mountPlan(const CommandScope& scope, const sandbox::Names
   addDevices(plan, scope);
   addProc(plan, namespaces);
   addTemporary(plan, scope);
-  for (const std::string& path : scope.readPaths) {
-    if (kindOf(path) != Kind::kAbsent)
-      plan.push_back(mounts::bind(path, path, Writable::kNo, "listed by the profile"));
-  }
+  addProfilePaths(plan, scope);
   addWorkspace(plan, scope);
   if (scope.network == Network::kFull) {
     for (const SystemFile& file : nameResolution()) addSystem(plan, file.path, file.reason);

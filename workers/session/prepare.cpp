@@ -165,6 +165,7 @@ bool isValid(const Request& request) {
   if (request.shell.has_value() == !request.argv.empty()) return false;
   if (request.shell && (request.shell->empty() || hasNul(*request.shell))) return false;
   return std::ranges::none_of(request.argv, hasNul) && std::ranges::none_of(request.environment, hasNul) &&
+         std::ranges::none_of(request.programPaths, hasNul) &&
          std::ranges::none_of(request.readPaths, hasNul);
 }
 

@@ -23,8 +23,9 @@ struct Request {
   std::vector<std::string> argv;
   std::optional<std::string> shell;
   Network network = Network::kNone;
-  std::vector<std::string> readPaths;
-  std::vector<std::string> environment;  // "NAME=value"
+  std::vector<std::string> programPaths;  // of the session profile: read and execute
+  std::vector<std::string> readPaths;     // of the session profile: read
+  std::vector<std::string> environment;   // "NAME=value"
   std::string scratch;
   std::uint16_t apiPort = 0;
   Namespaces namespaces = Namespaces::kWherePossible;

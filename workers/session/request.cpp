@@ -9,7 +9,7 @@
 namespace factionos::session {
 namespace {
 
-constexpr unsigned kReadPaths = 64;
+constexpr unsigned kPaths = 64;  // of each kind
 constexpr unsigned kVariables = 128;
 
 std::vector<std::string> strings(capnp::List<capnp::Text>::Reader list) {
@@ -54,13 +54,16 @@ std::variant<Request, Denied> readRequest(schema::CommandSpec::Reader spec) {
   request.argv = strings(spec.getArgv());
   if (spec.hasShell()) request.shell = std::string(spec.getShell().begin(), spec.getShell().size());
   const std::optional<Network> network = networkOf(spec.getNetwork());
-  if (!network || spec.getReadPaths().size() > kReadPaths || spec.getEnvironment().size() > kVariables)
+  if (!network || spec.getProgramPaths().size() > kPaths || spec.getReadPaths().size() > kPaths ||
+      spec.getEnvironment().size() > kVariables)
     return invalid;
   request.network = *network;
   request.environment = strings(spec.getEnvironment());
   if (!profileVariables(request.environment)) return invalid;
+  std::optional<std::vector<std::string>> programPaths = directories(spec.getProgramPaths());
   std::optional<std::vector<std::string>> readPaths = directories(spec.getReadPaths());
-  if (!readPaths) return invalid;
+  if (!programPaths || !readPaths) return invalid;
+  request.programPaths = std::move(*programPaths);
   request.readPaths = std::move(*readPaths);
   request.scratch = std::string(spec.getScratch().begin(), spec.getScratch().size());
   request.apiPort = spec.getApiPort();

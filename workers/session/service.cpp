@@ -104,9 +104,9 @@ struct Service::State {
   Request request;
   std::optional<Prepared> prepared;
   std::unique_ptr<Tree> tree;
-  // Held until the tree has ended. A program that closes its standard descriptors before it exits (cat, sort and
-  // whatever else uses gnulib's close_stdout) would else be the terminal's last user for a moment: the master's
-  // reader would see the end, close, and the hang-up would kill the program on its way out.
+  // Held until the tree has ended. A program that closes its standard descriptors before it exits (cat, sort
+  // and whatever else uses gnulib's close_stdout) would else be the terminal's last user for a moment: the
+  // master's reader would see the end, close, and the hang-up would kill the program on its way out.
   sandbox::Fd slave;
   kj::Promise<void> slaveHeld = nullptr;
   kj::Promise<void> leases = nullptr;
@@ -172,7 +172,7 @@ class Service::Server final : public schema::Session::Server {
     if (const Denied* denied = std::get_if<Denied>(&read)) return *denied;
     state_->request = std::move(std::get<Request>(read));
 
-    const Resolver resolver(state_->workspace, state_->workspacePath, state_->request.readPaths);
+    const Resolver resolver(state_->workspace, state_->workspacePath, state_->request.programPaths);
     std::variant<Prepared, Denied> prepared = session::prepare(state_->request, resolver);
     if (const Denied* denied = std::get_if<Denied>(&prepared)) return *denied;
     state_->prepared = std::move(std::get<Prepared>(prepared));
@@ -215,6 +215,7 @@ class Service::Server final : public schema::Session::Server {
     plan.command.argv = prepared.argv;
     plan.command.scope.workspace = state_->workspacePath;
     plan.command.scope.terminal = pty.slavePath;
+    plan.command.scope.programPaths = request.programPaths;
     plan.command.scope.readPaths = request.readPaths;
     plan.command.scope.network = request.network;
     plan.command.scope.apiPort = request.apiPort;

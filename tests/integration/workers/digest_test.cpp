@@ -194,10 +194,28 @@ TEST(Program, AProfileDirectoryMakesItsProgramsStartable) {
   Broker broker;
   broker.world.write(broker.world.outside + "/tool", "#!/bin/sh\necho profile\n", 0755);
   CommandLine command = argv({broker.world.outside + "/tool"});
-  command.readPaths = {broker.world.outside};
+  command.programPaths = {broker.world.outside};
   EXPECT_EQ(broker.run(command).output, "profile\r\n");
-  command.readPaths = {"/"};
+  command.programPaths = {"/"};
   EXPECT_EQ(deny(broker, command), "request_invalid/command_spec");
+}
+
+TEST(Program, AReadableDirectoryGivesNoProgram) {
+  for (const Story story : {Story::kNamespaces, Story::kForbidden}) {
+    Broker broker;
+    const std::string tool = broker.world.outside + "/tool";
+    broker.world.write(tool, "#!/bin/sh\necho ran\n", 0755);
+    CommandLine started = argv({tool}, story);
+    started.readPaths = {broker.world.outside};
+    EXPECT_EQ(deny(broker, started), "program_outside/system_or_profile_directory");
+    CommandLine command = shell("head -c 2 " + tool + " && echo && " + tool + " || echo refused $?", story);
+    command.readPaths = {broker.world.outside};
+    const std::string output = broker.run(command).output;
+    EXPECT_TRUE(output.starts_with("#!\r\n")) << output;
+    EXPECT_TRUE(output.ends_with("refused 126\r\n")) << output;
+    command.programPaths = {broker.world.outside};  // the control
+    EXPECT_TRUE(broker.run(command).output.ends_with("ran\r\n"));
+  }
 }
 
 TEST(Program, WhatIsNoProgramIsRefusedByKind) {

@@ -98,6 +98,7 @@ void fill(schema::CommandSpec::Builder spec, const CommandLine& command, const s
     spec.setShell(command.shell.c_str());
   }
   copy(command.environment, spec.initEnvironment(static_cast<unsigned>(command.environment.size())));
+  copy(command.programPaths, spec.initProgramPaths(static_cast<unsigned>(command.programPaths.size())));
   copy(command.readPaths, spec.initReadPaths(static_cast<unsigned>(command.readPaths.size())));
   spec.setNetwork(command.network);
   spec.setScratch(scratch.c_str());

@@ -62,6 +62,7 @@ struct CommandLine {
   schema::NetworkProfile network = schema::NetworkProfile::NONE;
   Story story = Story::kNamespaces;
   std::vector<std::string> environment;
+  std::vector<std::string> programPaths;
   std::vector<std::string> readPaths;
   std::uint16_t apiPort = 0;
 };
