@@ -77,6 +77,7 @@ int run(const Options& options) {
   auto tokenKey = must(identity::loadOrCreateKey(home, identity::kTokenKeyName));
   prepareScratch(home);
   const MaskRules masks(tokenSecrets(home));
+  auto anchor = openAnchor(home, config);
   auto listeners = bindListeners(home, config);
   const AdoptedChildren adopted;
 
@@ -92,6 +93,7 @@ int run(const Options& options) {
   using home::Folder;
   for (const auto folder : {Folder::kTop, Folder::kState, Folder::kRun, Folder::kSpool, Folder::kTokens})
     keep.push_back(home.fd(folder));
+  if (anchor) keep.push_back(anchor->descriptor());
   for (const auto& each : listeners.front) keep.push_back(each.socket.get());
   sandbox::enter(profile(home.fd(Folder::kTop), adopted.fd(), keep));
 
@@ -105,6 +107,7 @@ int run(const Options& options) {
                 .launcher = std::move(launcher),
                 .listeners = std::move(listeners),
                 .adopted = adopted,
+                .anchor = anchor ? &*anchor : nullptr,
                 .printAddress = options.printAddress});
 }
 

@@ -30,14 +30,14 @@ struct Opened {
   std::unique_ptr<state::Keys> keys;
 };
 
-Opened openState(const home::Home& home) {
+Opened openState(const home::Home& home, audit::Anchor* anchor) {
   const std::filesystem::path folder = std::filesystem::path(home.path()) / "state";
   Opened opened;
   opened.paths = {.stateDirectory = folder};
   opened.keys = std::make_unique<state::Keys>(state::Keys::load(folder / "keys"));
   opened.writerDatabase = std::make_unique<state::Database>(folder / "state.db", state::Access::kReadWrite);
-  opened.log = audit::AuditLog::open(opened.paths,
-                                     {.committedThrough = state::committedThrough(*opened.writerDatabase)});
+  opened.log = audit::AuditLog::open(
+      opened.paths, {.anchor = anchor, .committedThrough = state::committedThrough(*opened.writerDatabase)});
   opened.reader = std::make_unique<state::Database>(folder / "state.db", state::Access::kReadOnly);
   return opened;
 }
@@ -74,8 +74,9 @@ kj::Promise<void> watchEvents(rpc::Loop& loop, int fd) {
   });
 }
 
-kj::Promise<void> keepLived(Core& core) {
-  return core.timer.afterDelay(kLivedInterval).then([&core]() {
+kj::Promise<void> keepLived(Core& core, const audit::AuditLog& audit) {
+  return core.timer.afterDelay(kLivedInterval).then([&core, &audit]() {
+    if (!audit.anchored()) log(Level::kError, "audit_anchor_failed");
     const auto now = core.lived.now();
     return commit<bool>(core,
                         [&core, now](state::Transaction& transaction) {
@@ -84,7 +85,7 @@ kj::Promise<void> keepLived(Core& core) {
                           core.idempotency.purge(transaction, now, 1000);
                           return true;
                         })
-        .then([&core](Outcome<bool>&&) { return keepLived(core); });
+        .then([&core, &audit](Outcome<bool>&&) { return keepLived(core, audit); });
   });
 }
 
@@ -110,7 +111,7 @@ enum class End { kSignal, kLauncherLost, kFrontRefused };
 }  // namespace
 
 int serve(Gathered gathered) {
-  auto opened = openState(gathered.home);
+  auto opened = openState(gathered.home, gathered.anchor);
   const auto identity = firstAuditKey(opened.paths);
   state::Writer writer(*opened.writerDatabase, *opened.log);
   const auto epoch = raiseEpoch(writer);
@@ -157,7 +158,7 @@ int serve(Gathered gathered) {
   kj::TaskSet background(errors);
   background.add(reloadOnHangup(loop, core, rules));
   loop.startBlockingPool();
-  background.add(keepLived(core));
+  background.add(keepLived(core, *opened.log));
   background.add(watchEvents(loop, gathered.launcher.events.get()));
 
   Workers workers(loop, rpc::OwnFd(gathered.launcher.line.release()));

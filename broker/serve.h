@@ -1,6 +1,7 @@
 #pragma once
 
 #include "broker/adopted.h"
+#include "broker/audit/anchor.h"
 #include "broker/executors/session_output.h"
 #include "broker/home/config.h"
 #include "broker/home/home.h"
@@ -23,6 +24,7 @@ struct Gathered {
   LauncherProcess launcher;
   Listeners listeners;
   const AdoptedChildren& adopted;
+  audit::Anchor* anchor = nullptr;  // null: none is configured
   bool printAddress = false;
 };
 

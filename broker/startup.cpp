@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -172,6 +173,26 @@ LauncherProcess startLauncher(const home::Home& home) {
   if (pid < 0) failed("can't fork the launcher");
   if (pid == 0) becomeLauncher(path.c_str(), theirs.get(), write.get(), homePath.get());
   return {.pid = pid, .line = std::move(ours), .events = std::move(read)};
+}
+
+std::optional<audit::Anchor> openAnchor(const home::Home& home, const home::Config& config) {
+  if (config.auditAnchor.empty()) return std::nullopt;
+  const std::filesystem::path path(config.auditAnchor);
+  std::error_code error;
+  const auto folder = std::filesystem::canonical(path.parent_path(), error).string() + "/";
+  const auto own = std::filesystem::canonical(home.path(), error).string() + "/";
+  if (!error && folder.starts_with(own))
+    throw StartRefused(
+        "config.toml: audit.anchor lies in the home; name a file outside, on another file system if there is "
+        "one",
+        1);
+  try {
+    return audit::Anchor::open(path);
+  } catch (const audit::FileError& problem) {
+    throw StartRefused("config.toml: audit.anchor: " + std::string(problem.what()) +
+                           "; make its directory, writable for the broker's user, or take the line out",
+                       1);
+  }
 }
 
 Listeners bindListeners(const home::Home& home, const home::Config& config) {

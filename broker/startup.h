@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "broker/audit/anchor.h"
 #include "broker/home/config.h"
 #include "broker/home/home.h"
 #include "broker/home/unique_fd.h"
@@ -49,6 +50,10 @@ struct Listeners {
   home::UniqueFd operatorSocket;
   std::uint16_t port = 0;
 };
+
+// Opens the anchor that the configuration names; nothing if it names none. Throws StartRefused, also if it
+// lies in the home, which it is to outlive.
+std::optional<audit::Anchor> openAnchor(const home::Home& home, const home::Config& config);
 
 // Binds what the configuration names. A socket file that an earlier broker of this home left is replaced; the
 // home's lock says that it is left. Throws StartRefused.

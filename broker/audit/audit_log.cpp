@@ -58,6 +58,11 @@ void checkScan(const Scan& scan, const HeadPair& heads, const AuditOptions& opti
   if (options.committedThrough && *options.committedThrough > scan.chain.signedEnd().sequence) {
     refuse(AuditFault::kBehindState, "the state has seen later lines: an older copy was put in its place");
   }
+  if (options.anchor != nullptr && options.anchor->last() &&
+      options.anchor->last()->sequence > scan.chain.signedEnd().sequence) {
+    refuse(AuditFault::kTampered,
+           "the anchor has seen later lines: an older copy of the home was put in its place");
+  }
 }
 
 // The key that the log's last seal names, brought to its place if a crash left the replacement half done.
@@ -103,10 +108,16 @@ AuditFault faultOf(const FileError& error) {
 }
 
 struct AuditLog::State {
-  explicit State(LogWriter made) : writer(std::move(made)) {}
+  State(LogWriter made, Anchor* theAnchor) : writer(std::move(made)), anchor(theAnchor) {}
 
   LogWriter writer;
+  Anchor* anchor;
   std::atomic<bool> healthy{true};
+  std::atomic<bool> anchored{true};
+
+  void tellAnchor() {
+    if (anchor != nullptr) anchored = anchor->note({writer.end().sequence, writer.end().hash});
+  }
 
   // Runs one write and remembers whether it worked.
   template <typename Work>
@@ -119,9 +130,11 @@ struct AuditLog::State {
     if constexpr (std::is_void_v<decltype(work())>) {
       translated(std::forward<Work>(work));
       mark.done = true;
+      tellAnchor();
     } else {
       auto result = translated(std::forward<Work>(work));
       mark.done = true;
+      tellAnchor();
       return result;
     }
   }
@@ -156,7 +169,9 @@ std::unique_ptr<AuditLog> AuditLog::open(const AuditPaths& paths, const AuditOpt
       writer.markVoid(decisions.uncommitted(*options.committedThrough, scan.chain.signedEnd().sequence));
     }
     writer.roll();
-    return std::unique_ptr<AuditLog>(new AuditLog(std::make_unique<State>(std::move(writer))));
+    auto state = std::make_unique<State>(std::move(writer), options.anchor);
+    state->tellAnchor();
+    return std::unique_ptr<AuditLog>(new AuditLog(std::move(state)));
   });
 }
 
@@ -183,6 +198,9 @@ std::uint64_t AuditLog::epoch() const {
 }
 bool AuditLog::healthy() const {
   return state_->healthy;
+}
+bool AuditLog::anchored() const {
+  return state_->anchored;
 }
 
 }  // namespace factionos::audit

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "broker/audit/anchor.h"
 #include "broker/audit/clock.h"
 #include "broker/audit/digest.h"
 #include "broker/audit/errors.h"
@@ -36,6 +37,7 @@ struct AuditOptions {
   Clock clock = systemNow;
   FileOps* files = nullptr;       // borrowed; null: the real calls
   FaultPoints* faults = nullptr;  // borrowed; null: none
+  Anchor* anchor = nullptr;       // borrowed; null: none is kept. One that knows later lines refuses the log
   std::uint32_t recordsPerEpoch = 4096;
   // Highest sequence number that the state database has committed (0: none). Records above it belong to a
   // batch whose commit never happened, and are declared void at open; a log that ends below it was rolled
@@ -84,6 +86,9 @@ class AuditLog {
   std::uint64_t epoch() const;
   // Whether the last write worked; `doctor` shows it. May be called from any thread.
   bool healthy() const;
+  // Whether the anchor, if there is one, knows of the last write. A lost one does not stop the audit. May be
+  // called from any thread.
+  bool anchored() const;
 
  private:
   struct State;

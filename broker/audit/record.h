@@ -19,8 +19,8 @@ struct RecordCounts {
 // One decision or outcome. Every text is a Label or a Code, so nothing raw can be put into it; the log adds
 // the sequence number and the time.
 struct Record {
-  std::string actionId{};  // "act_" id, or empty for what concerns no action (a policy load, a token);
-                           // checked on append
+  std::string actionId{};      // "act_" id, or empty for what concerns no action (a policy load, a token);
+                               // checked on append
   std::uint32_t revision = 0;  // the action's, after the change
   Code family;
   Code operation;

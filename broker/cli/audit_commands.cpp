@@ -6,6 +6,7 @@
 #include "broker/audit/reader.h"
 #include "broker/audit/verify.h"
 #include "broker/cli/commands.h"
+#include "broker/home/config.h"
 #include "protocol/json/writer.h"
 
 namespace factionos::cli {
@@ -13,6 +14,7 @@ namespace {
 
 struct Options {
   std::optional<std::string> firstKey;
+  std::optional<std::string> anchor;
   std::uint64_t after = 0;
   std::size_t limit = 100;
   std::string output;
@@ -22,8 +24,26 @@ audit::AuditPaths pathsOf(const Context& context) {
   return {.stateDirectory = std::filesystem::path(context.home().path()) / "state"};
 }
 
+// From the file that was given, else from the one that config.toml names. One that is named and missing is an
+// error: it is what somebody takes away who puts the home back.
+std::optional<audit::AnchorPoint> anchorOf(const Context& context, const Options& options) {
+  try {
+    if (options.anchor) return audit::readAnchor(*options.anchor);
+    const auto config = must(home::loadConfig(context.home()));
+    if (config.auditAnchor.empty()) return std::nullopt;
+    return audit::readAnchor(config.auditAnchor);
+  } catch (const audit::FileError& error) {
+    throw Stop(kFailed, error.what());
+  }
+}
+
 int verify(const Context& context, const Options& options) {
-  const auto verdict = audit::verify(pathsOf(context), {.firstPublicKey = options.firstKey});
+  audit::Expectation expected{.firstPublicKey = options.firstKey};
+  if (const auto anchor = anchorOf(context, options)) {
+    expected.atLeast = anchor->sequence;
+    expected.hashAtLeast = anchor->hash;
+  }
+  const auto verdict = audit::verify(pathsOf(context), expected);
   if (context.json()) {
     std::cout << "{\"intact\":" << (verdict.intact() ? "true" : "false") << ",\"records\":" << verdict.records
               << ",\"sequence\":" << verdict.sequence << ",\"cause\":\"" << audit::nameOf(verdict.breach)
@@ -31,6 +51,7 @@ int verify(const Context& context, const Options& options) {
   } else if (verdict.intact()) {
     std::cout << "intact: " << verdict.records << " records, " << verdict.sequence << " lines";
     if (verdict.gaps != 0) std::cout << ", " << verdict.gaps << " gaps told openly";
+    if (expected.hashAtLeast) std::cout << ", as its anchor says";
     std::cout << (options.firstKey ? "" : "; give --first-key to check where it begins") << "\n";
   } else {
     std::cout << "BROKEN at line " << verdict.sequence << ": " << audit::nameOf(verdict.breach) << "\n";
@@ -88,6 +109,9 @@ void addAuditCommands(CLI::App& app, Context& context, Action& action) {
   audit->require_subcommand(1);
   auto* verifyCommand = audit->add_subcommand("verify", "check chain, signatures and head");
   verifyCommand->add_option("--first-key", options->firstKey, "the audit key that 'init' printed");
+  verifyCommand->add_option(
+      "--anchor", options->anchor,
+      "a file that [audit] anchor kept outside (default: the one that config.toml names)");
   verifyCommand->callback([&context, &action, options]() {
     action = [&context, options]() { return verify(context, *options); };
   });

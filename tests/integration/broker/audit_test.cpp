@@ -80,6 +80,31 @@ TEST(Audit, ADeniedRequestIsRecorded) {
       << broker.cli({"audit", "list"}).out;
 }
 
+TEST(Audit, AnAnchorOutsideShowsThatTheHomeWasPutBack) {
+  LiveBroker broker;
+  broker.stop();
+  const auto config = broker.home() + "/config.toml";
+  const auto anchor = broker.workspace() + "/anchor";  // outside of the home, and writable for its user
+  auto text = readFile(config);
+  const auto line = text.find("# anchor = ");
+  ASSERT_NE(line, std::string::npos);
+  writeFile(config, text.replace(line, text.find('\n', line) - line, "anchor = \"" + anchor + "\""));
+  broker.start();
+  runSome(broker);
+  EXPECT_NE(broker.cli({"audit", "verify"}).out.find("as its anchor says"), std::string::npos);
+  broker.stop();
+  const auto later = readFile(anchor);
+  ASSERT_GT(linesOf(later).size(), 6U);
+  // As if the home were older than what the anchor has seen.
+  writeFile(anchor, later + "faa1 seq=100000 hash=" + std::string(64, '0') + "\n");
+  EXPECT_EQ(broker.cli({"audit", "verify"}).status, 1);
+  const auto refused = broker.cli({"serve", "--listen", "127.0.0.1:0"});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_NE(refused.err.find("anchor"), std::string::npos) << refused.err;
+  writeFile(anchor, later);
+  EXPECT_EQ(broker.cli({"audit", "verify"}).status, 0);
+}
+
 TEST(Audit, ExportIsOneJsonObjectALine) {
   LiveBroker broker;
   runSome(broker);
