@@ -1,6 +1,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <optional>
 
@@ -50,13 +51,14 @@ Ended tryInside(const std::function<std::optional<sandbox::Policy>()>& profile, 
   int events[2];
   int results[2];
   EXPECT_EQ(::pipe(events) + ::pipe(results), 0);
+  char folder[] = "/tmp/factionos-profile.XXXXXX";
+  EXPECT_NE(::mkdtemp(folder), nullptr);
+  EXPECT_TRUE(::geteuid() != 0 || ::chown(folder, kOrdinary, kOrdinary) == 0);
   const pid_t child = ::fork();
   if (child == 0) {
     if (::geteuid() == 0 && (::setresgid(kOrdinary, kOrdinary, kOrdinary) != 0 ||
                              ::setresuid(kOrdinary, kOrdinary, kOrdinary) != 0))
       ::_exit(90);
-    char pattern[] = "/tmp/factionos-profile.XXXXXX";
-    const char* folder = ::mkdtemp(pattern);
     const int home = ::open(folder, O_PATH | O_DIRECTORY);
     const int children = ::open("/proc/self/task", O_RDONLY | O_DIRECTORY);
     // High numbers first, so that nothing is overwritten before it is copied.
@@ -80,6 +82,7 @@ Ended tryInside(const std::function<std::optional<sandbox::Policy>()>& profile, 
   ::close(results[1]);
   int status = 0;
   ::waitpid(child, &status, 0);
+  std::filesystem::remove_all(folder);
   Ended ended;
   if (WIFSIGNALED(status)) ended.signal = WTERMSIG(status);
   EXPECT_FALSE(WIFEXITED(status) && (WEXITSTATUS(status) == 90 || WEXITSTATUS(status) == 91))
