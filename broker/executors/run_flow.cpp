@@ -1,13 +1,11 @@
 #include "broker/executors/run_flow.h"
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
 #include "broker/actions/view.h"
-#include "broker/core/log.h"
+#include "broker/executors/command_text.h"
+#include "broker/executors/denials.h"
 #include "broker/state/session_table.h"
-#include "protocol/json/canonical.h"
 #include "protocol/json/writer.h"
 #include "protocol/rpc/deadline.h"
 
@@ -18,58 +16,10 @@ using audit::Code;
 using audit::Label;
 using schema::ProblemCode;
 
-// Hashing a few hundred megabytes of program and scripts is the slowest thing that happens in here.
-constexpr auto kPrepareLimit = 30 * kj::SECONDS;
 constexpr auto kStartLimit = 15 * kj::SECONDS;
-constexpr std::size_t kMaxCommandBytes = 128 * 1024;  // below the kernel's own limit for one argument
 
 std::string_view view(capnp::Text::Reader text) {
   return {text.begin(), text.size()};
-}
-
-struct DenialRow {
-  std::string_view code;
-  ProblemCode problem;
-  const char* detail;
-};
-
-// What a supervisor or the launcher may deny, and what the caller hears of it. An unknown code is a bad
-// request to the caller and a line in the log to us.
-constexpr std::array kDenials{
-    DenialRow{"program_not_found", ProblemCode::INVALID_REQUEST,
-              "There is no such program in the system, profile or workspace directories."},
-    DenialRow{"program_outside", ProblemCode::SCOPE_VIOLATION,
-              "The program lies outside of the system, profile and workspace directories."},
-    DenialRow{"interpreter_refused", ProblemCode::SCOPE_VIOLATION,
-              "The script's interpreter is no program of the system or profile directories."},
-    DenialRow{"program_not_executable", ProblemCode::INVALID_REQUEST, "The program may not be executed."},
-    DenialRow{"program_not_regular", ProblemCode::INVALID_REQUEST, "The program is no regular file."},
-    DenialRow{"program_unreadable", ProblemCode::INVALID_REQUEST,
-              "The program can't be read, so it can't be hashed."},
-    DenialRow{"program_format", ProblemCode::INVALID_REQUEST,
-              "The program is neither a binary nor a script with an interpreter line."},
-    DenialRow{"approval_drift", ProblemCode::APPROVAL_DRIFT,
-              "The program or a script of it changed while it was about to start."},
-    DenialRow{"workspace_refused", ProblemCode::SCOPE_VIOLATION, "The directory may not be a workspace."},
-    DenialRow{"workspace_gone", ProblemCode::SCOPE_VIOLATION, "The workspace is not there any more."},
-    DenialRow{"sandbox_unavailable", ProblemCode::SANDBOX_UNAVAILABLE, ""},
-    DenialRow{"exec_failed", ProblemCode::INVALID_REQUEST, "The kernel refused to execute the program."},
-    DenialRow{"pty_unavailable", ProblemCode::PTY_UNAVAILABLE, ""},
-};
-
-Refused refusedFor(std::string_view code, std::string_view rule) {
-  const auto* row = std::ranges::find_if(kDenials, [&](const DenialRow& each) { return each.code == code; });
-  log(Level::kInfo, "session_denied", {{"code", code}, {"rule", rule}});
-  if (row == kDenials.end())
-    return {
-        .code = ProblemCode::INVALID_REQUEST, .detail = "The command can't be run here.", .field = "command"};
-  const bool aboutCommand =
-      row->problem == ProblemCode::INVALID_REQUEST || row->problem == ProblemCode::SCOPE_VIOLATION;
-  return {.code = row->problem, .detail = row->detail, .field = aboutCommand ? "command" : ""};
-}
-
-Refused refusedFor(const LaunchDenied& denied) {
-  return refusedFor(denied.code, denied.rule);
 }
 
 Code failureCode(const Refused& refused) {
@@ -77,36 +27,7 @@ Code failureCode(const Refused& refused) {
   return Code::parse(kind.code).value_or(Code::of("failed"));
 }
 
-std::string shellQuoted(std::string_view argument) {
-  constexpr std::string_view kPlain =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
-  if (!argument.empty() && argument.find_first_not_of(kPlain) == std::string_view::npos)
-    return std::string(argument);
-  std::string quoted = "'";
-  for (const char each : argument) {
-    if (each == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += each;
-    }
-  }
-  return quoted + "'";
-}
-
-Refused lost() {
-  return {.code = ProblemCode::SANDBOX_UNAVAILABLE,
-          .detail = "The launcher or the supervisor did not answer."};
-}
-
 }  // namespace
-
-kj::Own<capnp::MallocMessageBuilder> RunFlow::copyOf(schema::TerminalRun::Reader request) {
-  auto message = kj::heap<capnp::MallocMessageBuilder>();
-  message->setRoot(request);
-  // The approval is no part of what runs.
-  message->getRoot<schema::TerminalRun>().disownApproval();
-  return message;
-}
 
 RunFlow::RunFlow(TerminalExecutor& executor, Caller caller, const char* operation,
                  kj::Own<capnp::MallocMessageBuilder> request)
@@ -114,7 +35,7 @@ RunFlow::RunFlow(TerminalExecutor& executor, Caller caller, const char* operatio
       core_(executor.core_),
       caller_(std::move(caller)),
       operation_(operation),
-      request_(kj::mv(request)) {}
+      preparation_(core_, executor.workers_, kj::mv(request)) {}
 
 RunFlow::~RunFlow() noexcept(false) {
   if (counted_) --executor_.starting_;
@@ -123,50 +44,6 @@ RunFlow::~RunFlow() noexcept(false) {
 void RunFlow::approvedBy(schema::Approval::Reader approval) {
   approval_ =
       Approved{.actionId = approval.getActionId().cStr(), .expectedRevision = approval.getExpectedRevision()};
-}
-
-std::optional<Refused> RunFlow::validate() {
-  const auto asked = request();
-  const bool hasArgv = asked.hasCommand() && asked.getCommand().size() > 0;
-  if (hasArgv == asked.hasShell())
-    return Refused{.code = ProblemCode::INVALID_REQUEST,
-                   .detail = "Exactly one of command and shell is wanted.",
-                   .field = "command"};
-  if (hasArgv && asked.getCommand()[0].size() == 0)
-    return Refused{
-        .code = ProblemCode::INVALID_REQUEST, .detail = "The program's name is empty.", .field = "command[]"};
-  std::size_t bytes = asked.getShell().size();
-  for (const auto argument : asked.getCommand()) bytes += argument.size() + 1;
-  if (bytes > kMaxCommandBytes)
-    return Refused{
-        .code = ProblemCode::TOO_LARGE, .detail = "The command has more than 128 KiB.", .field = "command"};
-  workspace_ = core_.config.findWorkspace(view(asked.getWorkspace()));
-  if (workspace_ == nullptr)
-    return Refused{.code = ProblemCode::NOT_FOUND,
-                   .detail = "No workspace of this name is known.",
-                   .field = "workspace"};
-  if (asked.hasProfile() && view(asked.getProfile()) != "default")
-    return Refused{.code = ProblemCode::NOT_FOUND,
-                   .detail = "No session profile of this name is known.",
-                   .field = "profile"};
-  const auto limit =
-      std::chrono::duration_cast<std::chrono::milliseconds>(core_.config.limits.maxCommandTimeout).count();
-  if (asked.getTimeoutMs() > limit)
-    return Refused{.code = ProblemCode::INVALID_REQUEST,
-                   .detail = "Above the longest timeout that config.toml allows.",
-                   .field = "timeoutMs"};
-  if (asked.getTimeoutMs() == 0) {
-    request_->getRoot<schema::TerminalRun>().setTimeoutMs(
-        static_cast<std::uint32_t>(std::chrono::milliseconds(core_.config.limits.commandTimeout).count()));
-  }
-  return std::nullopt;
-}
-
-void RunFlow::digestRequest() {
-  const auto bytes = json::canonicalBytes(request_->getRoot<schema::TerminalRun>().asReader());
-  std::string content = std::string("terminal.") + operation_ + '\0' + replaces_ + '\0';
-  content.append(bytes.asChars().begin(), bytes.size());
-  requestDigest_ = core_.keys.digest(state::Purpose::kRequest, audit::asBytes(content));
 }
 
 kj::Promise<std::optional<Refused>> RunFlow::prepare() {
@@ -179,121 +56,48 @@ kj::Promise<std::optional<Refused>> RunFlow::prepare() {
     counted_ = true;
     ++executor_.starting_;
   }
-  return executor_.workers_.startSession(workspace_->path)
-      .then([this](kj::OneOf<StartedSession, LaunchDenied>&& started) -> kj::Promise<std::optional<Refused>> {
-        if (started.is<LaunchDenied>())
-          return std::optional<Refused>(refusedFor(started.get<LaunchDenied>()));
-        auto supervisor = kj::mv(started.get<StartedSession>());
-        auto call = supervisor.session.prepareRequest();
-        auto spec = call.initCommand();
-        const auto asked = request();
-        if (asked.hasShell()) {
-          spec.setShell(asked.getShell());
-        } else {
-          spec.setArgv(asked.getCommand());
-        }
-        spec.setNetwork(asked.getNetwork());
-        const auto& extras = core_.config.profile;
-        auto programs = spec.initProgramPaths(static_cast<unsigned>(extras.programDirs.size()));
-        for (unsigned i = 0; i < programs.size(); ++i)
-          programs.set(i, actions::asText(extras.programDirs[i]));
-        auto readable = spec.initReadPaths(static_cast<unsigned>(extras.readableDirs.size()));
-        for (unsigned i = 0; i < readable.size(); ++i)
-          readable.set(i, actions::asText(extras.readableDirs[i]));
-        spec.setScratch(actions::asText(core_.scratch));
-        spec.setApiPort(core_.apiPort);
-        return rpc::withDeadline(core_.timer, kPrepareLimit,
-                                 kj::Promise<capnp::Response<schema::Session::PrepareResults>>(call.send()))
-            .then([this, supervisor = kj::mv(supervisor)](
-                      capnp::Response<schema::Session::PrepareResults>&& response) mutable
-                  -> std::optional<Refused> {
-              if (!response.hasPrepared())
-                return refusedFor(view(response.getDenial().getCode()), view(response.getDenial().getRule()));
-              return take(kj::mv(supervisor), response.getPrepared());
-            });
-      })
-      .catch_([](kj::Exception&&) -> std::optional<Refused> { return lost(); });
-}
-
-std::optional<Refused> RunFlow::take(StartedSession supervisor, schema::Prepared::Reader prepared) {
-  auto program = request().hasShell() ? policy::Program::shellLine()
-                 : view(prepared.getProgram()) == "workspace"
-                     ? policy::Program::workspace()
-                     : policy::Program::system(prepared.getProgram().cStr());
-  prepared_.emplace(
-      Prepared{.supervisor = kj::mv(supervisor),
-               .program = std::move(program),
-               .label = Label::parse(view(prepared.getProgramLabel())).value_or(Label::of("program")),
-               .programDigest = std::nullopt,
-               .operandDigests = {}});
-  std::string rest;
-  for (const auto digest : prepared.getDigests()) {
-    audit::Digest value;
-    if (digest.getSha().size() != value.bytes.size()) return lost();
-    std::copy_n(digest.getSha().begin(), value.bytes.size(), value.bytes.begin());
-    if (view(digest.getLabel()) == "program") {
-      prepared_->programDigest = value;
-    } else if (prepared_->operandDigests.size() + 1 < state::ActionTable::kMaxOperands) {
-      prepared_->operandDigests.push_back(value);
-    } else {
-      // More operands than a row has room for: the last place holds a digest over all the others.
-      rest.append(value.bytes.begin(), value.bytes.end());
-    }
-  }
-  if (!rest.empty()) prepared_->operandDigests.push_back(audit::hash(audit::asBytes(rest)));
-  return prepared_->programDigest ? std::nullopt : std::optional(lost());
+  return preparation_.run();
 }
 
 policy::Decision RunFlow::decide() const {
   return executor_.rules_.evaluate({.family = policy::Family::kTerminal,
                                     .operation = operation_,
-                                    .workspace = workspace_->name,
+                                    .workspace = preparation_.workspace().name,
                                     .principal = caller_.principal.name,
-                                    .program = prepared_->program,
-                                    .network = std::string(actions::nameOf(request().getNetwork())),
+                                    .program = preparation_.program(),
+                                    .network = std::string(actions::nameOf(preparation_.network())),
                                     .profile = "default"});
 }
 
 state::ActionRow RunFlow::row(const policy::Decision& decision) const {
   const auto now = audit::systemNow();
   const auto* operation = policy::findOperation(policy::Family::kTerminal, operation_);
-  const bool full = request().getNetwork() == schema::NetworkProfile::FULL;
+  const bool full = preparation_.network() == schema::NetworkProfile::FULL;
   const auto risk = full || operation == nullptr ? policy::Risk::kHigh : operation->risk;
   return {.id = core_.ids.next(state::IdKind::kAction),
           .state = decision.verdict == policy::Verdict::kAllow ? state::ActionState::kApproved
                                                                : state::ActionState::kProposed,
           .family = Code::of("terminal"),
           .operation = Code::of(operation_),
-          .workspace = Label::of(workspace_->name),
-          .target = prepared_->label,
+          .workspace = Label::of(preparation_.workspace().name),
+          .target = preparation_.label(),
           .principal = Label::of(caller_.id()),
           .decision = Code::of(policy::label(decision.verdict)),
           .reason = Code::parse(policy::label(decision.cause)),
           .requestDigest = requestDigest_,
           .policyRevision = executor_.rules_.revision(),
-          .programDigest = prepared_->programDigest,
-          .operandDigests = prepared_->operandDigests,
-          .network = Code::of(actions::nameOf(request().getNetwork())),
+          .programDigest = preparation_.programDigest(),
+          .operandDigests = preparation_.operandDigests(),
+          .network = Code::of(actions::nameOf(preparation_.network())),
           .risk = Code::of(policy::label(risk)),
           .created = now,
           .updated = now,
           .expires = now + core_.config.limits.approvalExpiry};
 }
 
-std::string RunFlow::revealText() const {
-  const auto asked = request();
-  if (asked.hasShell()) return "sh -c " + shellQuoted(view(asked.getShell()));
-  std::string text;
-  for (const auto argument : asked.getCommand()) {
-    if (!text.empty()) text += ' ';
-    text += shellQuoted(view(argument));
-  }
-  return text;
-}
-
 kj::Promise<Outcome<Preview>> RunFlow::preview() {
-  if (auto refused = validate()) return Outcome<Preview>(std::move(*refused));
-  digestRequest();
+  if (auto refused = preparation_.validate()) return Outcome<Preview>(std::move(*refused));
+  requestDigest_ = preparation_.digest(operation_, replaces_);
   return prepare().then([this](std::optional<Refused>&& refused) -> Outcome<Preview> {
     if (refused) return std::move(*refused);
     // What is previewed is a run; only the audit and the key know the difference.
@@ -306,9 +110,9 @@ kj::Promise<Outcome<Preview>> RunFlow::preview() {
 
 kj::Promise<RunReply> RunFlow::answer(std::string key) {
   key_ = std::move(key);
-  if (auto refused = validate()) return RunReply(std::move(*refused));
+  if (auto refused = preparation_.validate()) return RunReply(std::move(*refused));
   if (idempotency::checkKey(key_)) return RunReply(Refused{.code = ProblemCode::IDEMPOTENCY_KEY_REQUIRED});
-  digestRequest();
+  requestDigest_ = preparation_.digest(operation_, replaces_);
   claim_ = executor_.keys_.claim(caller_.id(), key_);
   if (!claim_)
     return RunReply(Refused{.code = ProblemCode::IN_FLIGHT, .retryAfterMs = idempotency::kRetryAfterMs});
@@ -414,7 +218,7 @@ kj::Promise<RunReply> RunFlow::propose() {
           auto made = std::get<Made>(std::move(outcome));
           if (!std::holds_alternative<idempotency::Fresh>(made.decision.outcome))
             return judge(std::move(made.decision));
-          if (!allowed) executor_.actions_.remember(made.row.id, revealText());
+          if (!allowed) executor_.actions_.remember(made.row.id, commandText(preparation_.request()));
           executor_.actions_.changed(made.row);
           if (!allowed) return RunReply(ActionWaits{std::move(made.row)});
           action_ = std::move(made.row);
@@ -426,15 +230,16 @@ kj::Promise<RunReply> RunFlow::propose() {
 
 kj::Promise<RunReply> RunFlow::denied(const policy::Decision& decision) {
   // Nothing is stored but the record: the same key may come again when policy says something else.
-  audit::Record record{.family = Code::of("terminal"),
-                       .operation = Code::of(operation_),
-                       .requester = Label::of(caller_.id()),
-                       .decision = Code::of("deny"),
-                       .idempotency = Code::of("none"),
-                       .result = Code::of("denied"),
-                       .target = Label::parse(workspace_->name + "/" + prepared_->label.text()),
-                       .failure = Code::parse(policy::label(decision.cause)),
-                       .requestDigest = requestDigest_};
+  audit::Record record{
+      .family = Code::of("terminal"),
+      .operation = Code::of(operation_),
+      .requester = Label::of(caller_.id()),
+      .decision = Code::of("deny"),
+      .idempotency = Code::of("none"),
+      .result = Code::of("denied"),
+      .target = Label::parse(preparation_.workspace().name + "/" + preparation_.label().text()),
+      .failure = Code::parse(policy::label(decision.cause)),
+      .requestDigest = requestDigest_};
   return commit<bool>(core_,
                       [record](state::Transaction& transaction) {
                         actions::note(transaction, record);
@@ -459,8 +264,8 @@ std::optional<Refused> RunFlow::drift(const state::ActionRow& approved) const {
                    .detail = "Asked under policy revision " + std::to_string(approved.policyRevision) +
                              "; in force is " + std::to_string(revision) + ".",
                    .currentRevision = approved.revision};
-  if (approved.programDigest != prepared_->programDigest ||
-      approved.operandDigests != prepared_->operandDigests || approved.target != prepared_->label)
+  if (approved.programDigest != preparation_.programDigest() ||
+      approved.operandDigests != preparation_.operandDigests() || approved.target != preparation_.label())
     return Refused{.code = ProblemCode::APPROVAL_DRIFT,
                    .detail = "The program or a script of it is not what was approved.",
                    .currentRevision = approved.revision};
@@ -510,10 +315,10 @@ kj::Promise<void> RunFlow::endReplaced() {
 
 kj::Promise<RunReply> RunFlow::start() {
   return endReplaced().then([this]() -> kj::Promise<RunReply> {
-    auto call = prepared_->supervisor.session.startRequest();
+    auto call = preparation_.session().startRequest();
     auto window = call.initWindow();
-    window.setCols(request().getCols());
-    window.setRows(request().getRows());
+    window.setCols(preparation_.request().getCols());
+    window.setRows(preparation_.request().getRows());
     call.initLimits();
     return rpc::withDeadline(core_.timer, kStartLimit,
                              kj::Promise<capnp::Response<schema::Session::StartResults>>(call.send()))
@@ -532,18 +337,16 @@ kj::Promise<RunReply> RunFlow::start() {
 kj::Promise<RunReply> RunFlow::attach(capnp::Response<schema::Session::StartResults>&& response) {
   SessionFacts facts{.id = sessionId_,
                      .actionId = action_->id,
-                     .workspace = workspace_->name,
-                     .program = prepared_->label.text(),
-                     .network = request().getNetwork() == schema::NetworkProfile::UNSPECIFIED
-                                    ? schema::NetworkProfile::NONE
-                                    : request().getNetwork(),
+                     .workspace = preparation_.workspace().name,
+                     .program = preparation_.label().text(),
+                     .network = preparation_.network(),
                      .owner = caller_.id(),
-                     .cols = request().getCols(),
-                     .rows = request().getRows(),
-                     .timeoutMs = request().getTimeoutMs(),
+                     .cols = preparation_.request().getCols(),
+                     .rows = preparation_.request().getRows(),
+                     .timeoutMs = preparation_.request().getTimeoutMs(),
                      .created = audit::systemNow()};
-  session_ = kj::refcounted<LiveSession>(core_, std::move(facts), kj::mv(prepared_->supervisor),
-                                         executor_.masks_, copyOf(request()));
+  session_ = kj::refcounted<LiveSession>(core_, std::move(facts), preparation_.takeSupervisor(),
+                                         executor_.masks_, Preparation::copyOf(preparation_.request()));
   session_->setPosture(response.getPosture());
   auto master = response.getMaster();
   return executor_.workers_.takePty()

@@ -2,12 +2,12 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <capnp/message.h>
 #include <kj/async.h>
 #include <kj/refcount.h>
 
+#include "broker/executors/preparation.h"
 #include "broker/executors/terminal.h"
 
 namespace factionos::broker {
@@ -15,8 +15,6 @@ namespace factionos::broker {
 // One request to run a command, from its first byte to its reply. Lives as long as the promise that it gave.
 class RunFlow final : public kj::Refcounted {
  public:
-  static kj::Own<capnp::MallocMessageBuilder> copyOf(schema::TerminalRun::Reader request);
-
   // `operation`: of the family terminal, static storage.
   RunFlow(TerminalExecutor& executor, Caller caller, const char* operation,
           kj::Own<capnp::MallocMessageBuilder> request);
@@ -34,24 +32,10 @@ class RunFlow final : public kj::Refcounted {
     std::string actionId;
     std::uint64_t expectedRevision = 0;
   };
-  // What a session found out about the command without running it.
-  struct Prepared {
-    StartedSession supervisor;
-    policy::Program program;
-    audit::Label label;
-    std::optional<audit::Digest> programDigest;
-    std::vector<audit::Digest> operandDigests;
-  };
-
-  schema::TerminalRun::Reader request() const { return request_->getRoot<schema::TerminalRun>().asReader(); }
-  std::optional<Refused> validate();
-  void digestRequest();
 
   kj::Promise<std::optional<Refused>> prepare();
-  std::optional<Refused> take(StartedSession supervisor, schema::Prepared::Reader prepared);
   policy::Decision decide() const;
   state::ActionRow row(const policy::Decision& decision) const;
-  std::string revealText() const;
 
   kj::Promise<RunReply> propose();
   kj::Promise<RunReply> denied(const policy::Decision& decision);
@@ -70,15 +54,13 @@ class RunFlow final : public kj::Refcounted {
   Core& core_;
   Caller caller_;
   const char* operation_;
-  mutable kj::Own<capnp::MallocMessageBuilder> request_;  // mutable: a builder's root is not const
+  Preparation preparation_;
   std::optional<Approved> approval_;
   std::string replaces_;
 
   std::string key_;
   audit::Digest requestDigest_;
-  const home::WorkspaceEntry* workspace_ = nullptr;
   std::unique_ptr<KeysUnderWay::Claim> claim_;
-  std::optional<Prepared> prepared_;
   std::optional<idempotency::KeyHandle> handle_;
   std::optional<state::ActionRow> action_;
   std::string sessionId_;

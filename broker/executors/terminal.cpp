@@ -39,14 +39,14 @@ TerminalExecutor::~TerminalExecutor() noexcept(false) = default;
 
 kj::Promise<Outcome<Preview>> TerminalExecutor::preview(const Caller& caller,
                                                         schema::TerminalRun::Reader request) {
-  auto flow = kj::refcounted<RunFlow>(*this, caller, "preview", RunFlow::copyOf(request));
+  auto flow = kj::refcounted<RunFlow>(*this, caller, "preview", Preparation::copyOf(request));
   auto promise = flow->preview();
   return promise.attach(kj::mv(flow));
 }
 
 kj::Promise<RunReply> TerminalExecutor::run(const Caller& caller, capnp::Text::Reader key,
                                             schema::TerminalRun::Reader request) {
-  auto flow = kj::refcounted<RunFlow>(*this, caller, "run", RunFlow::copyOf(request));
+  auto flow = kj::refcounted<RunFlow>(*this, caller, "run", Preparation::copyOf(request));
   if (request.hasApproval()) flow->approvedBy(request.getApproval());
   return carryOut(kj::mv(flow), key.cStr());
 }
@@ -57,7 +57,7 @@ kj::Promise<RunReply> TerminalExecutor::restart(const Caller& caller, capnp::Tex
   if (session == nullptr) return refuse({.code = ProblemCode::NOT_FOUND, .field = "id"});
   if (session->facts().owner != caller.id())
     return refuse({.code = ProblemCode::FORBIDDEN, .detail = "Only the session's owner may restart it."});
-  auto flow = kj::refcounted<RunFlow>(*this, caller, "restart", RunFlow::copyOf(session->request()));
+  auto flow = kj::refcounted<RunFlow>(*this, caller, "restart", Preparation::copyOf(session->request()));
   flow->replaces(session->facts().id);
   if (request.hasApproval()) flow->approvedBy(request.getApproval());
   return carryOut(kj::mv(flow), key.cStr());
