@@ -285,6 +285,26 @@ TEST_P(CommandProfile, P16_SocketsOfOthersAreOutOfReach) {
   EXPECT_EQ(box.inside({"socketpair"}), "ok");
 }
 
+// What systemd-run --user and D-Bus clients do: they ask a manager outside to start something for them.
+TEST_P(CommandProfile, P17_NoManagerOutsideStartsAnything) {
+  Box box(GetParam());
+  std::filesystem::create_directories(box.world().outside + "/systemd");
+  const std::string manager = box.world().outside + "/systemd/private";
+  const Listener user(manager);
+  const Listener bus(box.world().outside + "/bus");
+  EXPECT_EQ(Box::control({"connect-path", manager}), "ok");
+  EXPECT_TRUE(user.heard());
+  for (const std::string& path : {manager, box.world().outside + "/bus"}) {
+    EXPECT_EQ(box.inside({"connect-path", path}), box.hidden());
+    EXPECT_EQ(box.inside({"connect-path", path}, schema::NetworkProfile::FULL), box.hidden());
+  }
+  EXPECT_FALSE(user.heard() || bus.heard());
+  // And nothing tells where they would be.
+  for (const std::string& name : {"XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK"})
+    EXPECT_EQ(box.inside({"variable", name}), "ENOENT") << name;
+  EXPECT_EQ(box.inside({"variable", "HOME"}), "ok");
+}
+
 TEST_P(CommandProfile, P20_AbstractSocketsOfOthersAreOutOfReach) {
   Box box(GetParam());
   const std::string name = "factionos-" + std::to_string(getpid());

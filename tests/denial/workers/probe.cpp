@@ -126,6 +126,11 @@ const std::map<std::string, Act>& acts() {
       {"mkdir", [](const Arguments& a) -> long { return mkdir(a.at(0).c_str(), 0755); }},
       {"rename", [](const Arguments& a) -> long { return rename(a.at(0).c_str(), a.at(1).c_str()); }},
       {"unlink", [](const Arguments& a) -> long { return unlink(a.at(0).c_str()); }},
+      {"variable",
+       [](const Arguments& a) -> long {
+         errno = ENOENT;
+         return getenv(a.at(0).c_str()) != nullptr ? 0 : -1;
+       }},
       {"connect-path", [](const Arguments& a) { return connectUnix(a.at(0), false); }},
       {"connect-abstract", [](const Arguments& a) { return connectUnix(a.at(0), true); }},
       {"connect-tcp", [](const Arguments& a) { return connectTcp(number(a.at(0)), 0); }},
