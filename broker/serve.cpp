@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "broker/api/gate.h"
-#include "broker/api/operator_service.h"
+#include "broker/api/operator_door.h"
 #include "broker/api/tokens.h"
 #include "broker/audit/reader.h"
 #include "broker/core/log.h"

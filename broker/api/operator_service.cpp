@@ -7,14 +7,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "broker/actions/ledger.h"
 #include "broker/actions/view.h"
 #include "broker/api/audit_view.h"
 #include "broker/api/snapshot.h"
-#include "broker/actions/ledger.h"
 #include "broker/api/tokens.h"
 #include "broker/audit/reader.h"
 #include "broker/core/log.h"
-#include "broker/links/links.h"
 #include "broker/redaction/redactor.h"
 
 namespace factionos::broker {
@@ -24,7 +23,6 @@ using actions::asText;
 using schema::ProblemCode;
 
 constexpr std::size_t kMaxRevealShown = 64 * 1024;
-constexpr std::uint32_t kMaxConnections = 16;
 
 std::string_view view(capnp::Text::Reader text) {
   return {text.begin(), text.size()};
@@ -170,7 +168,10 @@ class OperatorService final : public schema::Operator::Server {
   kj::Promise<void> tokenCreate(TokenCreateContext context) override {
     const auto params = context.getParams();
     if (isReserved(services_.core.config, view(params.getName()))) {
-      refuse(context, {.code = ProblemCode::INVALID_LABEL, .detail = "A user of this name exists, and rules know both by the name alone.", .field = "name"});
+      refuse(context,
+             {.code = ProblemCode::INVALID_REQUEST,
+              .detail = "A user of this name exists, and rules know both by the name alone; choose another.",
+              .field = "name"});
       return kj::READY_NOW;
     }
     return createToken(services_.core, services_.tokens, tokenKey(), view(params.getName()),
@@ -326,49 +327,6 @@ class OperatorService final : public schema::Operator::Server {
   Services& services_;
 };
 
-struct Peers final : public kj::TaskSet::ErrorHandler {
-  Peers() : tasks(*this) {}
-  void taskFailed(kj::Exception&&) override { log(Level::kWarning, "operator_connection_failed"); }
-  std::uint32_t open = 0;
-  kj::TaskSet tasks;
-};
-
-void admit(Services& services, Peers& peers, rpc::OwnFd socket, std::optional<uid_t> ownUid) {
-  ucred credentials{};
-  socklen_t size = sizeof credentials;
-  if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return;
-  if (ownUid && credentials.uid != *ownUid) {
-    log(Level::kWarning, "operator_peer_refused", {{"uid", credentials.uid}});
-    return;
-  }
-  if (peers.open >= kMaxConnections) return;
-  ++peers.open;
-  auto line =
-      kj::heap<rpc::Connection>(services.core.loop, kj::mv(socket), optionsOf(linkOf(Peer::kOperator)),
-                                capnp::Capability::Client(kj::heap<OperatorGateService>(services)));
-  auto closed = line->onDisconnect();
-  peers.tasks.add(closed.then([&peers](rpc::DisconnectCause) { --peers.open; }).attach(kj::mv(line)));
-}
-
-kj::Promise<void> acceptLoop(Services& services, kj::Own<Peers> peers, int listener,
-                             std::optional<uid_t> ownUid) {
-  auto& open = *peers;
-  return services.core.loop.waitReadable(listener).then(
-      [&services, &open, peers = kj::mv(peers), listener, ownUid]() mutable -> kj::Promise<void> {
-        const int fd = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd >= 0) {
-          admit(services, open, rpc::OwnFd(fd), ownUid);
-        } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-          // Others may give descriptors back; the client waits in the queue meanwhile.
-          return services.core.timer.afterDelay(100 * kj::MILLISECONDS)
-              .then([&services, peers = kj::mv(peers), listener, ownUid]() mutable {
-                return acceptLoop(services, kj::mv(peers), listener, ownUid);
-              });
-        }
-        return acceptLoop(services, kj::mv(peers), listener, ownUid);
-      });
-}
-
 }  // namespace
 
 kj::Promise<void> OperatorGateService::hello(HelloContext context) {
@@ -399,12 +357,9 @@ kj::Promise<void> OperatorGateService::login(LoginContext context) {
     return kj::READY_NOW;
   }
   tries_ = 0;
+  onLogin_();
   context.getResults().setOperator(kj::heap<OperatorService>(services_));
   return kj::READY_NOW;
-}
-
-kj::Promise<void> serveOperator(Services& services, int listener, std::optional<uid_t> ownUid) {
-  return acceptLoop(services, kj::heap<Peers>(), listener, ownUid);
 }
 
 }  // namespace factionos::broker

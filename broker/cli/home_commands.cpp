@@ -1,5 +1,7 @@
 #include <CLI/CLI.hpp>
+#include <array>
 #include <climits>
+#include <filesystem>
 #include <iostream>
 
 #include <unistd.h>
@@ -29,11 +31,43 @@ struct ServeOptions {
   bool printAddress = false;
 };
 
+// Stands in the home from the first file that `init` makes to the last.
+constexpr std::string_view kUnfinished = "init.unfinished";
+
+// What `init` makes in the home's top folder before config.toml, which comes last.
+constexpr std::array kEarlyFiles{identity::kOperatorKeyFile, identity::kOperatorPublicFile,
+                                 policy::kPolicyFile};
+
+// A home without config.toml is either new, or one that nobody finished, or one that somebody took apart.
+void mustBeFree(const home::Home& home) {
+  using home::Folder;
+  if (home.exists(Folder::kTop, home::kConfigFile))
+    throw Stop(kUsage, "this home exists already; nothing was changed");
+  if (home.exists(Folder::kTop, kUnfinished)) return;
+  for (const char* name : kEarlyFiles) {
+    if (home.exists(Folder::kTop, name))
+      throw Stop(kUsage,
+                 std::string("config.toml is missing from a home that holds ") + name +
+                     "; put it back, or move the whole home away and run init again. Nothing was changed");
+  }
+}
+
+// Nobody has used what an `init` made that was cut short: it goes, and all is made anew.
+void begin(const home::Home& home) {
+  using home::Folder;
+  if (!home.exists(Folder::kTop, kUnfinished))
+    return must(home.writeFile(Folder::kTop, kUnfinished, "", home::WriteMode::kCreateNew));
+  for (const char* name : kEarlyFiles) {
+    if (home.exists(Folder::kTop, name)) must(home.removeFile(Folder::kTop, name));
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(home.path()) / "state"))
+    std::filesystem::remove_all(entry.path());
+}
+
 int init(const Context& context, const InitOptions& options) {
   const auto path = context.homePath();
   const auto home = must(home::Home::create(path));
-  if (home.exists(home::Folder::kTop, home::kConfigFile))
-    throw Stop(kUsage, "this home exists already; nothing was changed");
+  mustBeFree(home);
   // The passphrase first: whoever cancels leaves no half-made home behind.
   identity::SecretBytes passphrase;
   if (!options.noPassphrase) {
@@ -42,6 +76,7 @@ int init(const Context& context, const InitOptions& options) {
             ? must(identity::readPassphraseFile(*options.passphraseFile))
             : must(identity::askPassphrase("Passphrase for the operator's key: ", identity::Confirm::kTwice));
   }
+  begin(home);
   const auto key = identity::OperatorKey::generate();
   if (options.noPassphrase) {
     must(identity::storePlainOperatorKey(home, key));
@@ -57,6 +92,7 @@ int init(const Context& context, const InitOptions& options) {
                       home::WriteMode::kCreateNew));
   must(home.writeFile(home::Folder::kTop, home::kConfigFile, home::defaultConfigText(),
                       home::WriteMode::kCreateNew));
+  must(home.removeFile(home::Folder::kTop, kUnfinished));
   if (context.json()) {
     std::cout << "{\"home\":\"created\",\"auditPublicKey\":\"" << auditKey << "\"}\n";
     return kDone;
@@ -103,6 +139,7 @@ int serve(const Context& context, const ServeOptions& options) {
 int addWorkspace(const Context& context, const std::string& name, const std::string& path) {
   const auto home = context.home();
   const auto guard = must(home::WorkspaceGuard::create(home));
+  if (path.empty()) throw Stop(kUsage, "the path is empty; give a directory");
   char current[PATH_MAX];
   std::string typed = path;
   if (!typed.starts_with('/') && ::getcwd(current, sizeof current) != nullptr)
@@ -155,7 +192,8 @@ void addHomeCommands(CLI::App& app, Context& context, Action& action) {
   auto* serveCommand = app.add_subcommand("serve", "run the broker in the foreground");
   auto serveOptions = std::make_shared<ServeOptions>();
   serveCommand->add_option("--user", serveOptions->user, "when started as root: the user to become at once");
-  serveCommand->add_option("--listen", serveOptions->listen, "loopback address and port; port 0 lets the kernel choose");
+  serveCommand->add_option("--listen", serveOptions->listen,
+                           "loopback address and port; port 0 lets the kernel choose");
   serveCommand->add_flag("--print-address", serveOptions->printAddress, "print the bound address when ready");
   serveCommand->callback([&context, &action, serveOptions]() {
     action = [&context, serveOptions]() { return serve(context, *serveOptions); };

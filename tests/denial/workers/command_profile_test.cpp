@@ -300,7 +300,7 @@ TEST_P(CommandProfile, P17_NoManagerOutsideStartsAnything) {
   }
   EXPECT_FALSE(user.heard() || bus.heard());
   // And nothing tells where they would be.
-  for (const std::string& name : {"XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK"})
+  for (const char* name : {"XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK"})
     EXPECT_EQ(box.inside({"variable", name}), "ENOENT") << name;
   EXPECT_EQ(box.inside({"variable", "HOME"}), "ok");
 }

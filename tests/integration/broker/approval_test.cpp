@@ -3,7 +3,11 @@
 #include <fstream>
 #include <thread>
 
+#include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "live_broker.h"
 
@@ -158,6 +162,25 @@ TEST(Approval, AStaleRevisionIsAConflictThatNamesTheCurrentOne) {
   EXPECT_EQ(stale.code(), "stale_revision");
   EXPECT_EQ(stale.number("/currentRevision"), 2U);
   EXPECT_FALSE(made(broker));
+}
+
+// Who sits at the operator's door without its key does not keep the operator out.
+TEST(Approval, IdleConnectionsDoNotLockTheOperatorOut) {
+  LiveBroker broker;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const auto path = broker.home() + "/run/operator.sock";
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  std::vector<int> idle;
+  for (int i = 0; i < 40; ++i) {
+    idle.push_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(::connect(idle.back(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0) << i;
+  }
+  EXPECT_EQ(broker.cli({"grant", "list"}).status, 0);
+  // The oldest ones were sent away.
+  pollfd first{idle.front(), POLLIN, 0};
+  EXPECT_EQ(::poll(&first, 1, 20'000), 1);
+  for (const int each : idle) ::close(each);
 }
 
 TEST(Approval, ItIsGoodForOneRequestAlone) {

@@ -1,4 +1,5 @@
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 
 #include "live_broker.h"
@@ -97,6 +98,52 @@ TEST(Cli, WithoutABrokerEveryCommandSaysSo) {
   EXPECT_EQ(broker.get("/v1/diagnostics", offline.out.substr(0, offline.out.size() - 1)).status, 200);
 }
 
+// Killed at any moment, an init leaves a home that the next one finishes.
+TEST(Cli, AnInitThatWasKilledIsDoneAgain) {
+  LiveBroker broker;
+  const auto home = broker.home() + "-cut";
+  const auto options = std::vector<std::string>{"init", "--no-passphrase", "--home", home};
+  unsigned cut = 0;
+  for (int round = 0; round < 12; ++round) {
+    auto init = broker.startCli(options);
+    // A moment later in every round: whenever so many of its files are there.
+    eventually([&]() {
+      std::error_code error;
+      const auto all = std::filesystem::recursive_directory_iterator(home, error);
+      return !init->running() ||
+             (!error && std::distance(std::filesystem::begin(all), std::filesystem::end(all)) >= round);
+    });
+    init->signal(SIGKILL);
+    init->finish();
+    if (!std::filesystem::exists(home + "/config.toml")) ++cut;
+    const auto again = broker.cli(options);
+    if (again.status == 0) {
+      EXPECT_NE(again.out.find("audit key"), std::string::npos) << round;
+    } else {
+      EXPECT_NE(again.err.find("exists already"), std::string::npos) << round << ": " << again.err;
+    }
+    EXPECT_EQ(broker.cli({"audit", "verify", "--home", home}).status, 0) << round;
+    EXPECT_FALSE(std::filesystem::exists(home + "/init.unfinished") && again.status == 0);
+    std::filesystem::remove_all(home);
+  }
+  EXPECT_GT(cut, 0U) << "no round was early enough";
+}
+
+TEST(Cli, AHomeThatWasTakenApartIsNotMadeAnew) {
+  LiveBroker broker;
+  broker.stop();
+  const auto config = readFile(broker.home() + "/config.toml");
+  std::filesystem::remove(broker.home() + "/config.toml");
+  const auto key = readFile(broker.home() + "/operator.key");
+  const auto refused = broker.cli({"init", "--no-passphrase"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.err.find("operator.key"), std::string::npos) << refused.err;
+  EXPECT_EQ(readFile(broker.home() + "/operator.key"), key);
+  writeFile(broker.home() + "/config.toml", config);
+  std::filesystem::permissions(broker.home() + "/config.toml", std::filesystem::perms(0600));
+  broker.start();
+}
+
 TEST(Cli, AWorkspaceThatMayNotBeOneIsRefused) {
   LiveBroker broker;
   for (const std::string path : {"/", "/etc", "/usr/bin", "/proc", "/tmp"})
@@ -104,6 +151,7 @@ TEST(Cli, AWorkspaceThatMayNotBeOneIsRefused) {
   EXPECT_EQ(broker.cli({"workspace", "add", "bad", broker.home()}).status, 3);
   EXPECT_EQ(broker.cli({"workspace", "add", "bad", broker.home() + "/run"}).status, 3);
   EXPECT_EQ(broker.cli({"workspace", "add", "bad", broker.home() + "/.."}).status, 3);
+  EXPECT_EQ(broker.cli({"workspace", "add", "bad", ""}).status, 2);
 }
 
 TEST(Cli, UnknownCommandsAndOptionsAreUsageErrors) {
