@@ -68,7 +68,12 @@ void Workers::prepareSpare() {
         // A spare that dies while it waits must not be handed out.
         tasks_.add(started.get<StartedPty>().worker.line->onDisconnect().then(
             [this, id = ++spareId_](rpc::DisconnectCause) {
-              if (spareId_ == id) spare_ = rpc::kNone;
+              if (spareId_ != id) return;
+              spare_ = rpc::kNone;
+              log(Level::kWarning, "spare_worker_lost");
+            },
+            [](kj::Exception&&) {
+              // Its session has ended and dropped the line.
             }));
         spare_ = kj::mv(started.get<StartedPty>());
       },
@@ -107,7 +112,7 @@ kj::Promise<capnp::Response<schema::Launcher::SupportResults>> Workers::support(
 }
 
 void Workers::taskFailed(kj::Exception&&) {
-  log(Level::kWarning, "spare_worker_lost");
+  log(Level::kError, "background_task_failed");
 }
 
 }  // namespace factionos::broker
