@@ -45,14 +45,13 @@ Recovered recover(state::Transaction& transaction, const idempotency::Idempotenc
       ++recovered.actions;
     }
   }
-  const auto reply =
-      encodeReply<schema::Api::TerminalRunResults>([](schema::Api::TerminalRunResults::Builder results) {
-        actions::fill(
-            {.code = schema::ProblemCode::TIMED_OUT,
-             .detail = "The broker ended while this ran: the outcome is unknown, and it is not run again.",
-             .state = schema::ActionState::UNKNOWN},
-            results.initProblem());
-      });
+  const auto reply = encodeReply<schema::Api::TerminalRunResults>([](auto results) {
+    actions::fill(
+        {.code = schema::ProblemCode::TIMED_OUT,
+         .detail = "The broker ended while this ran: the outcome is unknown, and it is not run again.",
+         .state = schema::ActionState::UNKNOWN},
+        results.init(&schema::Api::TerminalRunResults::Builder::initProblem));
+  });
   for (;;) {
     const auto rows = idempotency.interrupted(transaction, kBatch);
     if (rows.empty()) break;

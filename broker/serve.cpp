@@ -223,7 +223,11 @@ int serve(Gathered gathered) {
     front.shutdown().exclusiveJoin(loop.timer().afterDelay(1 * kj::SECONDS)).wait(loop.waitScope());
     terminal.shutdown().exclusiveJoin(loop.timer().afterDelay(10 * kj::SECONDS)).wait(loop.waitScope());
   } else {
-    log(Level::kError, end == End::kLauncherLost ? "launcher_lost" : "front_refused");
+    if (end == End::kLauncherLost) {
+      log(Level::kError, "launcher_lost");
+    } else {
+      log(Level::kError, "front_refused");
+    }
     if (!gathered.adopted.endAll(kAdoptedLimit)) log(Level::kError, "adopted_children_live");
   }
   // No mutation may outlive what it captured.

@@ -5,20 +5,21 @@
 
 namespace factionos::actions {
 
-namespace {
-capnp::Text::Reader asText(std::string_view text) {
-  return kj::StringPtr(text.data(), text.size());
+template <redaction::Boundary B>
+void fill(const Refused& refused, Outgoing<B, schema::Problem> problem) {
+  using P = schema::Problem::Builder;
+  using R = redaction::Redactor<B>;
+  problem.set(&P::setCode, refused.code);
+  if (!refused.detail.empty()) problem.set(&P::setDetail, R::words(refused.detail));
+  if (!refused.field.empty()) problem.set(&P::setField, R::words(refused.field));
+  problem.set(&P::setCurrentRevision, refused.currentRevision);
+  problem.set(&P::setRetryAfterMs, refused.retryAfterMs);
+  problem.set(&P::setState, refused.state);
 }
-}  // namespace
-
-void fill(const Refused& refused, schema::Problem::Builder problem) {
-  problem.setCode(refused.code);
-  if (!refused.detail.empty()) problem.setDetail(asText(refused.detail));
-  if (!refused.field.empty()) problem.setField(asText(refused.field));
-  problem.setCurrentRevision(refused.currentRevision);
-  problem.setRetryAfterMs(refused.retryAfterMs);
-  problem.setState(refused.state);
-}
+using redaction::Boundary;
+template void fill(const Refused&, Outgoing<Boundary::kApiError, schema::Problem>);
+template void fill(const Refused&, Outgoing<Boundary::kCli, schema::Problem>);
+template void fill(const Refused&, Outgoing<Boundary::kStateAtRest, schema::Problem>);
 
 Refused refusedBy(std::exception_ptr error) {
   try {

@@ -2,20 +2,20 @@
 
 #include <cstdint>
 #include <exception>
-#include <string>
-#include <string_view>
 #include <utility>
 
+#include "broker/actions/outgoing.h"
+#include "broker/redaction/words.h"
 #include "protocol/schemas/common.capnp.h"
 
 namespace factionos::actions {
 
-// Why a request was not carried out, as the caller will read it: a problem's members. Every text is a fixed
-// sentence or a field name of ours.
+// Why a request was not carried out, as the caller will read it: a problem's members. No text of it is known
+// at run time alone, so nothing of a request can be in it.
 struct Refused {
   schema::ProblemCode code = schema::ProblemCode::UNSPECIFIED;
-  std::string detail;      // a fixed sentence, numbers of ours at most
-  std::string_view field;  // a name of ours, static storage
+  redaction::Sentence detail;
+  redaction::Literal field;  // a name of the schema's
   std::uint64_t currentRevision = 0;
   std::uint32_t retryAfterMs = 0;
   schema::ActionState state = schema::ActionState::UNSPECIFIED;
@@ -32,7 +32,9 @@ class Refusal : public std::exception {
   Refused refused_;
 };
 
-void fill(const Refused& refused, schema::Problem::Builder problem);
+// Of boundaries that problems cross: kApiError, kCli, and kStateAtRest for what replays.
+template <redaction::Boundary B>
+void fill(const Refused& refused, Outgoing<B, schema::Problem> problem);
 
 // What a commit's error means for the caller: a Refusal's own content, audit_unavailable, state_unavailable.
 Refused refusedBy(std::exception_ptr error);

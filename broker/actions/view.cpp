@@ -7,6 +7,10 @@
 namespace factionos::actions {
 namespace {
 
+using redaction::Boundary;
+using redaction::Literal;
+using redaction::Redactor;
+
 template <typename From, typename To>
 struct Pair {
   From from;
@@ -30,20 +34,18 @@ constexpr std::array<std::string_view, 14> kInteractive{"bash", "sh",      "dash
                                                         "lua",  "psql",    "gdb",  "tmux"};
 
 // The sentences of the card. What the approval does not cover is said before it is given.
-constexpr std::string_view kLaterReads =
+constexpr Literal kLaterReads =
     "The approval covers the program and script files that were hashed; what the program reads later is not "
     "covered.";
-constexpr std::string_view kTypedLater =
-    "This program is interactive: anything typed into the session later runs.";
-constexpr std::string_view kTypedInput = "Input typed into the session later is covered by this approval.";
-constexpr std::string_view kFullNetwork =
+constexpr Literal kTypedLater = "This program is interactive: anything typed into the session later runs.";
+constexpr Literal kTypedInput = "Input typed into the session later is covered by this approval.";
+constexpr Literal kFullNetwork =
     "The network profile full reaches everything that this machine can reach, services on this machine "
     "included.";
-constexpr std::string_view kShellLine =
-    "A shell line counts as the program sh; policy does not look inside of it.";
+constexpr Literal kShellLine = "A shell line counts as the program sh; policy does not look inside of it.";
 
-std::vector<std::string_view> notesOf(const state::ActionRow& row) {
-  std::vector<std::string_view> notes{kLaterReads};
+std::vector<Literal> notesOf(const state::ActionRow& row) {
+  std::vector<Literal> notes{kLaterReads};
   const std::string_view program = row.target ? std::string_view(row.target->text()) : std::string_view();
   notes.push_back(isInteractive(program) ? kTypedLater : kTypedInput);
   if (program == "sh") notes.push_back(kShellLine);
@@ -161,13 +163,6 @@ std::string_view nameOf(schema::NetworkProfile network) {
   }
 }
 
-kj::StringPtr asText(const std::string& text) {
-  return {text.c_str(), text.size()};
-}
-capnp::Text::Reader asText(std::string_view text) {
-  return kj::StringPtr(text.data(), text.size());
-}
-
 std::optional<audit::Label> targetOf(const state::ActionRow& row) {
   if (!row.workspace) return row.target;
   if (!row.target) return row.workspace;
@@ -178,68 +173,105 @@ bool isInteractive(std::string_view programLabel) {
   return std::ranges::find(kInteractive, programLabel) != kInteractive.end();
 }
 
-void fillCard(const state::ActionRow& row, const CardFacts& facts, schema::ConsentCard::Builder card) {
-  card.setFamily(familyFrom(row.family.text()));
-  card.setOperationClass(asText(row.family.text() + "." + row.operation.text()));
-  if (const auto target = targetOf(row)) card.setTarget(asText(target->text()));
+template <Boundary B>
+void fillCard(const state::ActionRow& row, const CardFacts& facts, Outgoing<B, schema::ConsentCard> card) {
+  using C = schema::ConsentCard::Builder;
+  using R = Redactor<B>;
+  card.set(&C::setFamily, familyFrom(row.family.text()));
+  card.set(&C::setOperationClass, R::label(audit::Label::of(row.family.text() + "." + row.operation.text())));
+  if (const auto target = targetOf(row)) card.set(&C::setTarget, R::label(*target));
   if (const auto family = policy::parseFamily(row.family.text())) {
     if (const auto* operation = policy::findOperation(*family, row.operation.text())) {
-      card.setRisk(toSchema(operation->risk));
-      card.setExpectedMutation(asText(std::string(operation->mutation)));
-      card.setRollback(toSchema(operation->rollback));
-      if (!operation->guidance.empty()) card.setRollbackGuidance(asText(std::string(operation->guidance)));
+      card.set(&C::setRisk, toSchema(operation->risk));
+      card.set(&C::setExpectedMutation, R::words(operation->mutation));
+      card.set(&C::setRollback, toSchema(operation->rollback));
+      if (!operation->guidance.empty()) card.set(&C::setRollbackGuidance, R::words(operation->guidance));
     }
   }
-  if (row.risk.text() == "high") card.setRisk(schema::Risk::HIGH);
-  card.setIdempotency(facts.idempotency);
-  card.setNetworkProfile(networkFrom(row.network ? std::string_view(row.network->text()) : "none"));
-  if (row.target) card.setProgram(asText(row.target->text()));
+  if (row.risk.text() == "high") card.set(&C::setRisk, schema::Risk::HIGH);
+  card.set(&C::setIdempotency, facts.idempotency);
+  card.set(&C::setNetworkProfile,
+           networkFrom(row.network ? std::string_view(row.network->text()) : std::string_view("none")));
+  if (row.target) card.set(&C::setProgram, R::label(*row.target));
   const auto notes = notesOf(row);
-  auto list = card.initNotes(static_cast<unsigned>(notes.size()));
-  for (unsigned i = 0; i < notes.size(); ++i) list.set(i, asText(std::string(notes[i])));
+  auto list = card.init(&C::initNotes, notes.size());
+  for (unsigned i = 0; i < notes.size(); ++i) list.set(i, R::words(notes[i]));
 }
 
-void fillAction(const state::ActionRow& row, std::string_view nonce, schema::Action::Builder action) {
-  action.setId(asText(row.id));
-  action.setRevision(row.revision);
-  action.setState(toSchema(row.state));
-  action.setFamily(familyFrom(row.family.text()));
-  action.setOperation(asText(row.operation.text()));
-  if (row.workspace) action.setWorkspace(asText(row.workspace->text()));
-  if (const auto target = targetOf(row)) action.setTarget(asText(target->text()));
-  action.setRequester(asText(row.principal.text()));
-  if (row.approver) action.setApprover(asText(row.approver->text()));
-  if (row.decision) {
-    const auto& decision = row.decision->text();
-    action.setDecision(decision == "allow"  ? schema::Decision::ALLOW
-                       : decision == "deny" ? schema::Decision::DENY
-                                            : schema::Decision::ASK);
-  }
-  if (row.reason) action.setReason(asText(row.reason->text()));
-  fillCard(
-      row,
-      {.idempotency = row.state == state::ActionState::kProposed || row.state == state::ActionState::kApproved
-                          ? schema::IdempotencyState::WAITING
-                      : row.state == state::ActionState::kExecuting ? schema::IdempotencyState::IN_FLIGHT
-                                                                    : schema::IdempotencyState::DONE},
-      action.initCard());
-  action.setCreatedAt(millis(row.created));
-  action.setUpdatedAt(millis(row.updated));
-  if (row.expires) action.setExpiresAt(millis(*row.expires));
-  if (!nonce.empty()) action.setNonce(asText(std::string(nonce)));
-  if (row.failure) action.setFailureCode(asText(row.failure->text()));
-  if (row.sessionId) action.setSessionId(asText(*row.sessionId));
-  action.setPolicyRevision(row.policyRevision);
-  if (row.exitCode) {
-    // Above 255: 256 + the number of the signal.
-    const auto exit = *row.exitCode;
-    auto builder = action.initExit();
-    if (exit >= 256) {
-      builder.setSignal(static_cast<std::uint8_t>(exit - 256));
-    } else {
-      builder.setCode(static_cast<std::uint8_t>(exit));
-    }
+namespace {
+
+schema::Decision decisionFrom(const audit::Code& decision) {
+  if (decision.text() == "allow") return schema::Decision::ALLOW;
+  if (decision.text() == "deny") return schema::Decision::DENY;
+  return schema::Decision::ASK;
+}
+
+schema::IdempotencyState idempotencyOf(state::ActionState state) {
+  switch (state) {
+    case state::ActionState::kProposed:
+    case state::ActionState::kApproved:
+      return schema::IdempotencyState::WAITING;
+    case state::ActionState::kExecuting:
+      return schema::IdempotencyState::IN_FLIGHT;
+    default:
+      return schema::IdempotencyState::DONE;
   }
 }
+
+template <Boundary B>
+void fillExit(std::int32_t exit, Outgoing<B, schema::Exit> out) {
+  // Above 255: 256 + the number of the signal.
+  if (exit >= 256) {
+    out.set(&schema::Exit::Builder::setSignal, static_cast<std::uint8_t>(exit - 256));
+  } else {
+    out.set(&schema::Exit::Builder::setCode, static_cast<std::uint8_t>(exit));
+  }
+}
+
+}  // namespace
+
+template <Boundary B>
+void fillAction(const state::ActionRow& row, const std::optional<redaction::PublicBytes>& nonce,
+                Outgoing<B, schema::Action> action) {
+  using A = schema::Action::Builder;
+  using R = Redactor<B>;
+  action.set(&A::setId, R::label(idLabel(row.id)));
+  action.set(&A::setRevision, row.revision);
+  action.set(&A::setState, toSchema(row.state));
+  action.set(&A::setFamily, familyFrom(row.family.text()));
+  action.set(&A::setOperation, R::code(row.operation));
+  if (row.workspace) action.set(&A::setWorkspace, R::label(*row.workspace));
+  if (const auto target = targetOf(row)) action.set(&A::setTarget, R::label(*target));
+  action.set(&A::setRequester, R::label(row.principal));
+  if (row.approver) action.set(&A::setApprover, R::label(*row.approver));
+  if (row.decision) action.set(&A::setDecision, decisionFrom(*row.decision));
+  if (row.reason) action.set(&A::setReason, R::code(*row.reason));
+  fillCard(row, {.idempotency = idempotencyOf(row.state)}, action.init(&A::initCard));
+  action.set(&A::setCreatedAt, millis(row.created));
+  action.set(&A::setUpdatedAt, millis(row.updated));
+  if (row.expires) action.set(&A::setExpiresAt, millis(*row.expires));
+  if (nonce) action.set(&A::setNonce, R::bytes(*nonce));
+  if (row.failure) action.set(&A::setFailureCode, R::code(*row.failure));
+  if (row.sessionId) action.set(&A::setSessionId, R::label(idLabel(*row.sessionId)));
+  action.set(&A::setPolicyRevision, row.policyRevision);
+  if (row.exitCode) fillExit(*row.exitCode, action.init(&A::initExit));
+}
+
+template void fillCard(const state::ActionRow&, const CardFacts&,
+                       Outgoing<Boundary::kApiResponse, schema::ConsentCard>);
+template void fillAction(const state::ActionRow&, const std::optional<redaction::PublicBytes>&,
+                         Outgoing<Boundary::kApiResponse, schema::Action>);
+template void fillCard(const state::ActionRow&, const CardFacts&,
+                       Outgoing<Boundary::kWebSocketFrame, schema::ConsentCard>);
+template void fillAction(const state::ActionRow&, const std::optional<redaction::PublicBytes>&,
+                         Outgoing<Boundary::kWebSocketFrame, schema::Action>);
+template void fillCard(const state::ActionRow&, const CardFacts&,
+                       Outgoing<Boundary::kCli, schema::ConsentCard>);
+template void fillAction(const state::ActionRow&, const std::optional<redaction::PublicBytes>&,
+                         Outgoing<Boundary::kCli, schema::Action>);
+template void fillCard(const state::ActionRow&, const CardFacts&,
+                       Outgoing<Boundary::kStateAtRest, schema::ConsentCard>);
+template void fillAction(const state::ActionRow&, const std::optional<redaction::PublicBytes>&,
+                         Outgoing<Boundary::kStateAtRest, schema::Action>);
 
 }  // namespace factionos::actions

@@ -1,16 +1,15 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <string_view>
 
+#include "broker/actions/outgoing.h"
 #include "broker/policy/operations.h"
 #include "broker/policy/policy.h"
 #include "broker/state/action_table.h"
 #include "protocol/schemas/api.capnp.h"
 
-// Rows of the state as the values of the API. Only labels, codes, counts and times pass; a row has nothing
-// else.
+// Rows of the state as values of the API, for every boundary that shows them.
 namespace factionos::actions {
 
 schema::ActionState toSchema(state::ActionState state);
@@ -24,9 +23,6 @@ schema::Posture toSchema(policy::Posture posture);
 schema::NetworkProfile networkFrom(std::string_view name);
 std::string_view nameOf(schema::NetworkProfile network);  // unspecified: "none"
 
-kj::StringPtr asText(const std::string& text);
-capnp::Text::Reader asText(std::string_view text);  // `text` is followed by a NUL or copied by the setter
-
 // "workspace/target", as far as the row has them.
 std::optional<audit::Label> targetOf(const state::ActionRow& row);
 
@@ -34,13 +30,22 @@ std::optional<audit::Label> targetOf(const state::ActionRow& row);
 struct CardFacts {
   schema::IdempotencyState idempotency = schema::IdempotencyState::WAITING;
 };
-void fillCard(const state::ActionRow& row, const CardFacts& facts, schema::ConsentCard::Builder card);
+template <redaction::Boundary B>
+void fillCard(const state::ActionRow& row, const CardFacts& facts, Outgoing<B, schema::ConsentCard> card);
 
-// `nonce`: empty unless the reader may approve and the action waits.
-void fillAction(const state::ActionRow& row, std::string_view nonce, schema::Action::Builder action);
+// `nonce`: nothing unless the reader may approve and the action waits. Both for kApiResponse,
+// kWebSocketFrame, kCli and kStateAtRest.
+template <redaction::Boundary B>
+void fillAction(const state::ActionRow& row, const std::optional<redaction::PublicBytes>& nonce,
+                Outgoing<B, schema::Action> action);
 
 // Programs that read commands from their terminal, by label.
 bool isInteractive(std::string_view programLabel);
+
+// An id of ours as a label. Throws InvalidLabel for anything that is none.
+inline audit::Label idLabel(std::string_view id) {
+  return audit::Label::of(id);
+}
 
 inline std::int64_t millis(state::Time time) {
   return time.time_since_epoch().count();

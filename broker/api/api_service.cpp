@@ -14,7 +14,10 @@
 namespace factionos::broker {
 namespace {
 
-using actions::asText;
+using actions::reply;
+using redaction::Boundary;
+using redaction::PublicBytes;
+using Redactor = redaction::Redactor<Boundary::kApiResponse>;
 using schema::ProblemCode;
 
 std::string_view view(capnp::Text::Reader text) {
@@ -46,8 +49,11 @@ std::uint8_t numberOf(schema::Signal signal) {
 }
 
 template <typename Context>
+using ResultsOf = std::decay_t<decltype(std::declval<Context&>().getResults())>;
+
+template <typename Context>
 void refuse(Context& context, const Refused& refused) {
-  actions::fill(refused, context.getResults().initProblem());
+  actions::fill(refused, reply<Boundary::kApiError>(context).init(&ResultsOf<Context>::initProblem));
 }
 
 // Runs `again` until it says that it has answered, each time that `changed` resolves, at most until
@@ -84,7 +90,8 @@ ApiService::DispatchCallResult ApiService::dispatchCall(
   }
   if (refused) {
     auto results = context.getResults().initAs<capnp::DynamicStruct>(row->results);
-    actions::fill(*refused, results.init("problem").as<capnp::DynamicStruct>().as<schema::Problem>());
+    actions::fill(*refused, actions::Outgoing<Boundary::kApiError, schema::Problem>(
+                                results.init("problem").as<capnp::DynamicStruct>().as<schema::Problem>()));
     return {kj::READY_NOW, false};
   }
   ++inFlight_[methodId];
@@ -94,15 +101,15 @@ ApiService::DispatchCallResult ApiService::dispatchCall(
   return result;
 }
 
-std::string ApiService::nonceFor(const state::ActionRow& row) {
-  if (!caller_.principal.scopes.has(identity::Scope::kApprove)) return {};
+std::optional<PublicBytes> ApiService::nonceFor(const state::ActionRow& row) {
+  if (!caller_.principal.scopes.has(identity::Scope::kApprove)) return std::nullopt;
   const auto nonce = services_.actions.nonceOf(row);
-  return nonce ? identity::nonceText(*nonce) : std::string();
+  return nonce ? std::optional(PublicBytes::base64Url(*nonce)) : std::nullopt;
 }
 
 bool ApiService::mayRead(const LiveSession& session) const {
   const auto& scopes = caller_.principal.scopes;
-  return session.facts().owner == caller_.id() || scopes.has(identity::Scope::kApprove) ||
+  return session.facts().owner.text() == caller_.id() || scopes.has(identity::Scope::kApprove) ||
          scopes.has(identity::Scope::kAdmin);
 }
 
@@ -111,8 +118,10 @@ kj::Promise<void> ApiService::eventPost(EventPostContext context) {
       .then([context](Outcome<EventReceipt>&& outcome) mutable {
         if (const auto* refused = refusedIn(outcome)) return refuse(context, *refused);
         const auto& receipt = std::get<EventReceipt>(outcome);
-        context.getResults().setEventId(asText(receipt.id));
-        context.getResults().setAccepted(receipt.accepted);
+        using R = schema::Api::EventPostResults::Builder;
+        auto results = reply<Boundary::kApiResponse>(context);
+        results.set(&R::setEventId, Redactor::label(actions::idLabel(receipt.id)));
+        results.set(&R::setAccepted, receipt.accepted);
       });
 }
 
@@ -122,10 +131,11 @@ kj::Promise<void> ApiService::actionList(ActionListContext context) {
   if (request.getState() != schema::ActionState::UNSPECIFIED)
     filter.state = actions::fromSchema(request.getState());
   const auto page = services_.actions.list(filter, view(request.getAfter()), request.getLimit());
-  auto results = context.getResults();
-  auto list = results.initActions(static_cast<unsigned>(page.rows.size()));
+  using R = schema::Api::ActionListResults::Builder;
+  auto results = reply<Boundary::kApiResponse>(context);
+  auto list = results.init(&R::initActions, page.rows.size());
   for (unsigned i = 0; i < page.rows.size(); ++i) actions::fillAction(page.rows[i], {}, list[i]);
-  if (page.next) results.setNext(asText(*page.next));
+  if (page.next) results.set(&R::setNext, Redactor::label(actions::idLabel(*page.next)));
   return kj::READY_NOW;
 }
 
@@ -149,7 +159,9 @@ kj::Promise<void> ApiService::actionGet(ActionGetContext context) {
       .then([this, id, context]() mutable {
         const auto row = services_.actions.find(id);
         if (!row) return refuse(context, {.code = ProblemCode::NOT_FOUND, .field = "id"});
-        actions::fillAction(*row, nonceFor(*row), context.getResults().initAction());
+        using R = schema::Api::ActionGetResults::Builder;
+        actions::fillAction(*row, nonceFor(*row),
+                            reply<Boundary::kApiResponse>(context).init(&R::initAction));
       });
 }
 
@@ -223,8 +235,8 @@ kj::Promise<void> ApiService::decide(Context context, schema::Verdict verdict) {
                                          .detail = "A decision needs the operator key's proof.",
                                          .field = "proof"});
                Decided decided{.row = ActionBook::decideIn(transaction, wanted, usableFor), .bytes = {}};
-               decided.bytes = encodeReply<Results>([&](typename Results::Builder results) {
-                 actions::fillAction(*decided.row, {}, results.initAction());
+               decided.bytes = encodeReply<Results>([&](auto results) {
+                 actions::fillAction(*decided.row, {}, results.init(&Results::Builder::initAction));
                });
                core.idempotency.finish(transaction, known.handle, 200, decided.bytes, now);
                return decided;
@@ -250,23 +262,26 @@ kj::Promise<void> ApiService::terminalPreview(TerminalPreviewContext context) {
       .then([context](Outcome<Preview>&& outcome) mutable {
         if (const auto* refused = refusedIn(outcome)) return refuse(context, *refused);
         const auto& preview = std::get<Preview>(outcome);
-        auto results = context.getResults();
-        actions::fillCard(preview.row, {.idempotency = schema::IdempotencyState::FRESH}, results.initCard());
-        results.setDecision(actions::toSchema(preview.decision.verdict));
-        results.setReason(asText(std::string(policy::label(preview.decision.cause))));
+        using R = schema::Api::TerminalPreviewResults::Builder;
+        auto results = reply<Boundary::kApiResponse>(context);
+        actions::fillCard(preview.row, {.idempotency = schema::IdempotencyState::FRESH},
+                          results.init(&R::initCard));
+        results.set(&R::setDecision, actions::toSchema(preview.decision.verdict));
+        results.set(&R::setReason, Redactor::code(audit::Code::of(policy::label(preview.decision.cause))));
       });
 }
 
 template <typename Context>
-void ApiService::answerRun(Context& context, RunReply&& reply) {
-  if (const auto* refused = std::get_if<Refused>(&reply)) return refuse(context, *refused);
-  if (const auto* waits = std::get_if<ActionWaits>(&reply)) {
-    auto results = context.getResults();
-    results.initMeta().setStatus(202);
-    actions::fillAction(waits->row, nonceFor(waits->row), results.initAction());
+void ApiService::answerRun(Context& context, RunReply&& outcome) {
+  if (const auto* refused = std::get_if<Refused>(&outcome)) return refuse(context, *refused);
+  if (const auto* waits = std::get_if<ActionWaits>(&outcome)) {
+    using R = ResultsOf<Context>;
+    auto results = reply<Boundary::kApiResponse>(context);
+    results.init(&R::initMeta).set(&schema::ReplyMeta::Builder::setStatus, 202);
+    actions::fillAction(waits->row, nonceFor(waits->row), results.init(&R::initAction));
     return;
   }
-  const auto& stored = std::get<StoredReply>(reply);
+  const auto& stored = std::get<StoredReply>(outcome);
   using Results = typename std::decay_t<decltype(context.getResults())>::Builds;
   answerWith<Results>(context, stored.bytes, stored.status, stored.replay);
 }
@@ -298,9 +313,10 @@ kj::Promise<void> ApiService::sessionGet(SessionGetContext context) {
              services_.core.timer, deadline, [session]() { return session->whenChanged(); },
              [session, shown]() { return session->ended() || session->shownBytes() > shown; })
       .then([this, session, after, context]() mutable {
-        auto builder = context.getResults().initSession();
-        session->fillSummary(builder);
-        if (mayRead(*session)) session->fillOutput(after, builder);
+        auto summary =
+            reply<Boundary::kApiResponse>(context).init(&ResultsOf<SessionGetContext>::initSession);
+        session->fillSummary(summary);
+        if (mayRead(*session)) session->fillOutput(after, summary);
       })
       .attach(kj::mv(held));
 }
@@ -313,20 +329,21 @@ kj::Promise<void> ApiService::onSession(Context context, const char* operation, 
   const std::string key = params.getCall().getIdempotencyKey().cStr();
   if (session == nullptr) {
     refused = Refused{.code = ProblemCode::NOT_FOUND, .field = "id"};
-  } else if (session->facts().owner != caller_.id()) {
+  } else if (session->facts().owner.text() != caller_.id()) {
     refused = Refused{.code = ProblemCode::FORBIDDEN, .detail = "Only the session's owner may do that."};
   } else if (idempotency::checkKey(key)) {
     refused = Refused{.code = ProblemCode::IDEMPOTENCY_KEY_REQUIRED};
   }
   if (!refused) {
-    const auto decision = services_.rules.evaluate({.family = policy::Family::kTerminal,
-                                                    .operation = operation,
-                                                    .workspace = session->facts().workspace,
-                                                    .principal = caller_.principal.name,
-                                                    .program = policy::Program::none(),
-                                                    .network = std::string(actions::nameOf(session->facts().network)),
-                                                    .profile = "default"},
-                                                   policy::SessionCover::kOwnApprovedSession);
+    const auto decision =
+        services_.rules.evaluate({.family = policy::Family::kTerminal,
+                                  .operation = operation,
+                                  .workspace = session->facts().workspace.text(),
+                                  .principal = caller_.principal.name,
+                                  .program = policy::Program::none(),
+                                  .network = std::string(actions::nameOf(session->facts().network)),
+                                  .profile = "default"},
+                                 policy::SessionCover::kOwnApprovedSession);
     if (decision.verdict == policy::Verdict::kDeny)
       refused = Refused{.code = ProblemCode::POLICY_BLOCKED, .detail = "A rule of policy.toml denies it."};
   }
@@ -350,12 +367,13 @@ kj::Promise<void> ApiService::onSession(Context context, const char* operation, 
   }
   const auto replay = entry->state == State::kDone ? Replay::kAgain : Replay::kFirst;
   auto answered = [session, context, entry, replay]() mutable {
-    auto results = context.getResults();
-    results.initMeta().setReplayed(replay == Replay::kAgain);
+    using R = ResultsOf<Context>;
+    auto results = reply<Boundary::kApiResponse>(context);
+    results.init(&R::initMeta).set(&schema::ReplyMeta::Builder::setReplayed, replay == Replay::kAgain);
     if (entry->refused) {
-      actions::fill(*entry->refused, results.initProblem());
+      refuse(context, *entry->refused);
     } else {
-      session->fillSummary(results.initSession());
+      session->fillSummary(results.init(&R::initSession));
     }
   };
   if (replay == Replay::kAgain) {
@@ -403,10 +421,11 @@ kj::Promise<void> ApiService::auditList(AuditListContext context) {
       })
       .then(
           [context, limit](std::shared_ptr<std::vector<audit::Line>>&& lines) mutable {
-            auto results = context.getResults();
-            auto list = results.initRecords(static_cast<unsigned>(lines->size()));
+            using R = schema::Api::AuditListResults::Builder;
+            auto results = reply<Boundary::kApiResponse>(context);
+            auto list = results.init(&R::initRecords, lines->size());
             for (unsigned i = 0; i < lines->size(); ++i) fillRecord((*lines)[i], list[i]);
-            if (lines->size() == limit) results.setNext(lines->back().sequence);
+            if (lines->size() == limit) results.set(&R::setNext, lines->back().sequence);
           },
           [context](kj::Exception&&) mutable { refuse(context, {.code = ProblemCode::AUDIT_UNAVAILABLE}); });
 }
@@ -417,7 +436,9 @@ kj::Promise<void> ApiService::auditVerify(AuditVerifyContext context) {
         return audit::verify(paths, {.firstPublicKey = key});
       })
       .then([this, context](audit::Verdict&& verdict) mutable {
-        fillVerdict(verdict, services_.brokerIdentity, context.getResults().initVerdict());
+        using R = schema::Api::AuditVerifyResults::Builder;
+        fillVerdict(verdict, services_.brokerIdentity,
+                    reply<Boundary::kApiResponse>(context).init(&R::initVerdict));
       });
 }
 

@@ -34,10 +34,10 @@ class ApiService final : public schema::Api::Server {
   kj::Promise<void> auditVerify(AuditVerifyContext context) override;
 
  private:
-  std::string nonceFor(const state::ActionRow& row);
+  std::optional<redaction::PublicBytes> nonceFor(const state::ActionRow& row);
   bool mayRead(const LiveSession& session) const;
   template <typename Context>
-  void answerRun(Context& context, RunReply&& reply);
+  void answerRun(Context& context, RunReply&& outcome);
   template <typename Results, typename Context>
   kj::Promise<void> decide(Context context, schema::Verdict verdict);
   // An operation on a live session of the caller's own, once for each key. `operate` runs at most once.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "broker/actions/outgoing.h"
 #include "broker/audit/line.h"
 #include "broker/audit/verify.h"
 #include "broker/identity/proof.h"
@@ -7,8 +8,11 @@
 
 namespace factionos::broker {
 
-void fillRecord(const audit::Line& line, schema::AuditRecord::Builder record);
+// Both for kApiResponse and kCli.
+template <redaction::Boundary B>
+void fillRecord(const audit::Line& line, actions::Outgoing<B, schema::AuditRecord> record);
+template <redaction::Boundary B>
 void fillVerdict(const audit::Verdict& verdict, const identity::PublicKey& firstKey,
-                 schema::AuditVerdict::Builder out);
+                 actions::Outgoing<B, schema::AuditVerdict> out);
 
 }  // namespace factionos::broker

@@ -14,8 +14,6 @@
 namespace factionos::broker {
 namespace {
 
-using actions::asText;
-
 // Changes that come closer together than this share a snapshot.
 constexpr auto kPublishInterval = 50 * kj::MILLISECONDS;
 // A front that dies at once is not started in a tight loop.
@@ -50,10 +48,10 @@ class FrontLink::Gate final : public schema::Gate::Server {
     auto results = context.getResults();
     auto front = results.initConfig();
     auto hosts = front.initAllowedHosts(static_cast<unsigned>(config.allowedHosts.size()));
-    for (unsigned i = 0; i < config.allowedHosts.size(); ++i) hosts.set(i, asText(config.allowedHosts[i]));
+    for (unsigned i = 0; i < config.allowedHosts.size(); ++i) hosts.set(i, config.allowedHosts[i].c_str());
     auto origins = front.initAllowedOrigins(static_cast<unsigned>(config.allowedOrigins.size()));
     for (unsigned i = 0; i < config.allowedOrigins.size(); ++i)
-      origins.set(i, asText(config.allowedOrigins[i]));
+      origins.set(i, config.allowedOrigins[i].c_str());
     front.setVersion("0.1.0");
     auto listeners = results.initListeners(static_cast<unsigned>(link_.listeners_.size()));
     for (unsigned i = 0; i < link_.listeners_.size(); ++i) {
@@ -95,7 +93,7 @@ class FrontLink::Gate final : public schema::Gate::Server {
       login.initProblem().setCode(otherwise);
       return;
     }
-    login.setPrincipal(asText(principal->id()));
+    login.setPrincipal(principal->id().c_str());
     std::vector<schema::Scope> scopes;
     for (const auto scope : identity::kAllScopes) {
       if (principal->scopes.has(scope)) scopes.push_back(toSchema(scope));
@@ -163,7 +161,7 @@ void FrontLink::publish() {
   dirty_ = false;
   FACTIONOS_IF_SOME(sink, sink_) {
     auto request = sink.publishRequest();
-    fillSnapshot(services_, ++revision_, request.initSnapshot());
+    fillSnapshot(services_, ++revision_, OutgoingSnapshot(request.initSnapshot()));
     request.setLoginEpoch(services_.loginEpoch);
     tasks_.add(request.send().then([](capnp::Response<schema::SnapshotSink::PublishResults>&&) {},
                                    [](kj::Exception&&) {}));

@@ -19,7 +19,11 @@
 namespace factionos::broker {
 namespace {
 
-using actions::asText;
+using redaction::Boundary;
+using redaction::Category;
+using redaction::Literal;
+using redaction::PublicBytes;
+using Redactor = redaction::Redactor<Boundary::kCli>;
 using schema::ProblemCode;
 
 constexpr std::size_t kMaxRevealShown = 64 * 1024;
@@ -29,8 +33,17 @@ std::string_view view(capnp::Text::Reader text) {
 }
 
 template <typename Context>
+using ResultsOf = std::decay_t<decltype(std::declval<Context&>().getResults())>;
+
+// Everything that leaves here is for the operator's CLI.
+template <typename Context>
+auto reply(Context& context) {
+  return actions::reply<Boundary::kCli>(context);
+}
+
+template <typename Context>
 void refuse(Context& context, const Refused& refused) {
-  actions::fill(refused, context.getResults().initProblem());
+  actions::fill(refused, reply(context).init(&ResultsOf<Context>::initProblem));
 }
 
 // A connection that has proven the operator's key.
@@ -44,7 +57,7 @@ class OperatorService final : public schema::Operator::Server {
     const auto state = context.getParams().getState();
     if (state != schema::ActionState::UNSPECIFIED) filter.state = actions::fromSchema(state);
     const auto page = services_.actions.list(filter, {}, state::ActionTable::kMaxPage);
-    auto list = context.getResults().initActions(static_cast<unsigned>(page.rows.size()));
+    auto list = reply(context).init(&ResultsOf<ActionsContext>::initActions, page.rows.size());
     for (unsigned i = 0; i < page.rows.size(); ++i) actions::fillAction(page.rows[i], {}, list[i]);
     return kj::READY_NOW;
   }
@@ -56,7 +69,8 @@ class OperatorService final : public schema::Operator::Server {
       return kj::READY_NOW;
     }
     const auto nonce = services_.actions.nonceOf(*row);
-    actions::fillAction(*row, nonce ? identity::nonceText(*nonce) : "", context.getResults().initAction());
+    actions::fillAction(*row, nonce ? std::optional(PublicBytes::base64Url(*nonce)) : std::nullopt,
+                        reply(context).init(&ResultsOf<ActionContext>::initAction));
     return kj::READY_NOW;
   }
 
@@ -84,7 +98,8 @@ class OperatorService final : public schema::Operator::Server {
                  .reason = audit::Code::parse(view(params.getReason()))})
         .then([context](Outcome<state::ActionRow>&& outcome) mutable {
           if (const auto* refused = refusedIn(outcome)) return refuse(context, *refused);
-          actions::fillAction(std::get<state::ActionRow>(outcome), {}, context.getResults().initAction());
+          actions::fillAction(std::get<state::ActionRow>(outcome), {},
+                              reply(context).init(&ResultsOf<DecideContext>::initAction));
         });
   }
 
@@ -104,8 +119,7 @@ class OperatorService final : public schema::Operator::Server {
       refuse(context, {.code = ProblemCode::NOT_FOUND, .field = "id"});
       return kj::READY_NOW;
     }
-    using OperatorView = redaction::Redactor<redaction::Boundary::kCli>;
-    const auto shown = OperatorView::forOperator<redaction::Category::kCommand>(*text, kMaxRevealShown);
+    const auto shown = Redactor::forOperator<Category::kCommand>(*text, kMaxRevealShown);
     const auto total = text->size();
     // Who looked is on record before anything is shown.
     audit::Record record{.actionId = row->id,
@@ -122,12 +136,13 @@ class OperatorService final : public schema::Operator::Server {
                           actions::note(transaction, record);
                           return true;
                         })
-        .then([context, shown = std::string(shown.text()), total](Outcome<bool>&& outcome) mutable {
+        .then([context, shown, total](Outcome<bool>&& outcome) mutable {
           if (const auto* refused = refusedIn(outcome)) return refuse(context, *refused);
-          auto results = context.getResults();
-          results.setText(asText(shown));
-          results.setTotalBytes(total);
-          results.setHiddenBytes(total > kMaxRevealShown ? total - kMaxRevealShown : 0);
+          using R = ResultsOf<RevealContext>;
+          auto results = reply(context);
+          results.set(&R::setText, shown);
+          results.set(&R::setTotalBytes, total);
+          results.set(&R::setHiddenBytes, total > kMaxRevealShown ? total - kMaxRevealShown : 0);
         });
   }
 
@@ -147,13 +162,14 @@ class OperatorService final : public schema::Operator::Server {
     return services_.rules.addGrant(services_.core, std::move(grant))
         .then([context](Outcome<std::string>&& outcome) mutable {
           if (const auto* refused = refusedIn(outcome)) return refuse(context, *refused);
-          context.getResults().setId(asText(std::get<std::string>(outcome)));
+          reply(context).set(&ResultsOf<GrantAddContext>::setId,
+                             Redactor::label(audit::Label::of(std::get<std::string>(outcome))));
         });
   }
 
   kj::Promise<void> grantList(GrantListContext context) override {
     const auto& grants = services_.rules.grants().all();
-    auto list = context.getResults().initGrants(static_cast<unsigned>(grants.size()));
+    auto list = reply(context).init(&ResultsOf<GrantListContext>::initGrants, grants.size());
     for (unsigned i = 0; i < grants.size(); ++i) fillGrant(grants[i], list[i]);
     return kj::READY_NOW;
   }
@@ -178,19 +194,22 @@ class OperatorService final : public schema::Operator::Server {
                        scopesOf(params.getScopes()))
         .then([context](Outcome<std::string>&& outcome) mutable {
           if (const auto* refused = refusedIn(outcome)) return refuse(context, *refused);
-          context.getResults().setToken(asText(std::get<std::string>(outcome)));
+          reply(context).set(&ResultsOf<TokenCreateContext>::setToken,
+                             Redactor::plainForOperator<Category::kToken>(std::get<std::string>(outcome)));
         });
   }
 
   kj::Promise<void> tokenList(TokenListContext context) override {
     const auto rows = state::TokenTable(services_.core.reader).list();
-    auto list = context.getResults().initTokens(static_cast<unsigned>(rows.size()));
+    using T = schema::Token::Builder;
+    auto list = reply(context).init(&ResultsOf<TokenListContext>::initTokens, rows.size());
     for (unsigned i = 0; i < rows.size(); ++i) {
-      list[i].setName(asText(rows[i].name.text()));
-      list[i].setCreatedAt(actions::millis(rows[i].created));
-      list[i].setRevoked(rows[i].revoked.has_value());
+      auto token = list[i];
+      token.set(&T::setName, Redactor::label(rows[i].name));
+      token.set(&T::setCreatedAt, actions::millis(rows[i].created));
+      token.set(&T::setRevoked, rows[i].revoked.has_value());
       const auto scopes = schemaScopes(rows[i].scopes);
-      auto out = list[i].initScopes(static_cast<unsigned>(scopes.size()));
+      auto out = token.init(&T::initScopes, scopes.size());
       for (unsigned j = 0; j < scopes.size(); ++j) out.set(j, scopes[j]);
     }
     return kj::READY_NOW;
@@ -209,20 +228,23 @@ class OperatorService final : public schema::Operator::Server {
     return services_.rules.reload(services_.core)
         .then([context](home::Result<std::uint64_t>&& result) mutable {
           if (!result) {
-            // The policy's own words name line, column and field, and echo nothing.
-            auto problem = context.getResults().initProblem();
-            problem.setCode(ProblemCode::INVALID_REQUEST);
-            problem.setDetail(asText(result.problem().message));
-            problem.setRecovery(asText(result.problem().remedy));
-            problem.setField("policy.toml");
+            // The policy's own words name file, line, column and field.
+            using P = schema::Problem::Builder;
+            auto problem = reply(context).init(&ResultsOf<PolicyReloadContext>::initProblem);
+            problem.set(&P::setCode, ProblemCode::INVALID_REQUEST);
+            problem.set(&P::setDetail,
+                        Redactor::plainForOperator<Category::kBroadPath>(result.problem().message));
+            problem.set(&P::setRecovery,
+                        Redactor::plainForOperator<Category::kBroadPath>(result.problem().remedy));
+            problem.set(&P::setField, Redactor::words("policy.toml"));
             return;
           }
-          context.getResults().setRevision(*result);
+          reply(context).set(&ResultsOf<PolicyReloadContext>::setRevision, *result);
         });
   }
 
   kj::Promise<void> policyShow(PolicyShowContext context) override {
-    context.getResults().setRevision(services_.rules.revision());
+    reply(context).set(&ResultsOf<PolicyShowContext>::setRevision, services_.rules.revision());
     return kj::READY_NOW;
   }
 
@@ -234,9 +256,11 @@ class OperatorService final : public schema::Operator::Server {
           return std::make_shared<std::vector<audit::Line>>(audit::list(paths, after, limit));
         })
         .then([context, limit](std::shared_ptr<std::vector<audit::Line>>&& lines) mutable {
-          auto list = context.getResults().initRecords(static_cast<unsigned>(lines->size()));
+          using R = ResultsOf<AuditListContext>;
+          auto results = reply(context);
+          auto list = results.init(&R::initRecords, lines->size());
           for (unsigned i = 0; i < lines->size(); ++i) fillRecord((*lines)[i], list[i]);
-          if (lines->size() == limit) context.getResults().setNext(lines->back().sequence);
+          if (lines->size() == limit) results.set(&R::setNext, lines->back().sequence);
         });
   }
 
@@ -246,12 +270,13 @@ class OperatorService final : public schema::Operator::Server {
           return audit::verify(paths, {.firstPublicKey = key});
         })
         .then([this, context](audit::Verdict&& verdict) mutable {
-          fillVerdict(verdict, services_.brokerIdentity, context.getResults().initVerdict());
+          fillVerdict(verdict, services_.brokerIdentity,
+                      reply(context).init(&ResultsOf<AuditVerifyContext>::initVerdict));
         });
   }
 
   kj::Promise<void> status(StatusContext context) override {
-    fillDiagnostics(services_, context.getResults().initDiagnostics());
+    fillDiagnostics(services_, reply(context).init(&ResultsOf<StatusContext>::initDiagnostics));
     return kj::READY_NOW;
   }
 
@@ -311,17 +336,21 @@ class OperatorService final : public schema::Operator::Server {
     return policy::Program::system(std::string(text));
   }
 
-  static void fillGrant(const policy::Grant& grant, schema::Grant::Builder out) {
-    out.setId(asText(grant.id));
-    out.setFamily(actions::toSchema(grant.subject.family));
-    out.setOperation(asText(grant.subject.operation));
-    out.setWorkspace(asText(grant.subject.workspace));
-    out.setPrincipal(asText(grant.subject.principal));
-    constexpr std::array kPrograms{"none", "system", "sh", "workspace"};
-    out.setProgram(kPrograms[static_cast<std::size_t>(grant.subject.program.kind)]);
-    out.setNetwork(actions::networkFrom(grant.subject.network));
-    out.setUntil(actions::millis(grant.until));
-    out.setCreatedAt(actions::millis(grant.created));
+  static void fillGrant(const policy::Grant& grant, actions::Outgoing<Boundary::kCli, schema::Grant> out) {
+    using G = schema::Grant::Builder;
+    constexpr std::array kPrograms{Literal("none"), Literal("system"), Literal("sh"), Literal("workspace")};
+    const auto& subject = grant.subject;
+    out.set(&G::setId, Redactor::label(audit::Label::of(grant.id)));
+    out.set(&G::setFamily, actions::toSchema(subject.family));
+    out.set(&G::setOperation, Redactor::code(audit::Code::of(subject.operation)));
+    if (!subject.workspace.empty())
+      out.set(&G::setWorkspace, Redactor::label(audit::Label::of(subject.workspace)));
+    if (!subject.principal.empty())
+      out.set(&G::setPrincipal, Redactor::label(audit::Label::of(subject.principal)));
+    out.set(&G::setProgram, Redactor::words(kPrograms.at(static_cast<std::size_t>(subject.program.kind))));
+    out.set(&G::setNetwork, actions::networkFrom(subject.network));
+    out.set(&G::setUntil, actions::millis(grant.until));
+    out.set(&G::setCreatedAt, actions::millis(grant.created));
   }
 
   Services& services_;
@@ -330,9 +359,10 @@ class OperatorService final : public schema::Operator::Server {
 }  // namespace
 
 kj::Promise<void> OperatorGateService::hello(HelloContext context) {
+  using R = ResultsOf<HelloContext>;
   auto results = context.getResults();
   results.setNonce({nonce_.data(), nonce_.size()});
-  results.setBroker(asText(audit::toHex(services_.brokerIdentity)));
+  reply(context).set(&R::setBroker, Redactor::bytes(PublicBytes::hex(services_.brokerIdentity)));
   results.setPublicKey({services_.brokerIdentity.data(), services_.brokerIdentity.size()});
   return kj::READY_NOW;
 }
@@ -353,7 +383,7 @@ kj::Promise<void> OperatorGateService::login(LoginContext context) {
     log(Level::kWarning, "operator_login_refused");
     actions::fill({.code = tries_ > kTries ? ProblemCode::RATE_LIMITED : ProblemCode::UNAUTHENTICATED,
                    .detail = "The signature is not the operator key's."},
-                  context.getResults().initProblem());
+                  reply(context).init(&ResultsOf<LoginContext>::initProblem));
     return kj::READY_NOW;
   }
   tries_ = 0;

@@ -23,7 +23,7 @@ struct Readiness {
   bool pidNamespace = false;
   bool cgroup = false;
   bool pty = false;
-  std::vector<std::string> reasons;
+  std::vector<audit::Label> reasons;
 
   static Readiness from(schema::KernelSupport::Reader support);
   bool sandbox() const { return landlockAbi > 0 && seccomp; }

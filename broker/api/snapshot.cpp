@@ -8,89 +8,121 @@
 namespace factionos::broker {
 namespace {
 
-using actions::asText;
+using actions::Outgoing;
+using redaction::Boundary;
+using redaction::Literal;
+using redaction::Redactor;
 using schema::Posture;
 
-constexpr std::string_view kVersion = "0.1.0";
+constexpr Literal kVersion = "0.1.0";
+constexpr std::array<Literal, 5> kCapabilities{Literal("terminal.pty"), Literal("idempotency"),
+                                               Literal("audit.signed"), Literal("masking.stream"),
+                                               Literal("operator.proof")};
+constexpr std::array<Literal, 3> kDocs{Literal("docs/operating.md"), Literal("docs/threat-model.md"),
+                                       Literal("docs/openapi.json")};
 
 // Families whose executor this build has; every other one is unavailable whatever its table says.
 bool hasExecutor(policy::Family family) {
   return family == policy::Family::kTerminal;
 }
 
-const char* reasonFor(const Readiness& readiness) {
+// Why no session can run; empty if one can.
+Literal reasonFor(const Readiness& readiness) {
   if (readiness.landlockAbi == 0) return "landlock_missing";
   if (!readiness.seccomp) return "seccomp_missing";
   if (!readiness.pty) return "pty_unavailable";
-  return nullptr;
+  return {};
 }
 
-void fillFamily(policy::Family family, const Readiness& readiness, schema::FamilyPosture::Builder out) {
-  out.setFamily(actions::toSchema(family));
-  const bool built = hasExecutor(family);
-  const char* reason = !built ? "not_implemented" : reasonFor(readiness);
-  out.setStatus(reason == nullptr ? Posture::AVAILABLE : Posture::UNAVAILABLE);
-  if (reason != nullptr) out.setReason(reason);
+Literal cleanupOf(const Readiness& readiness) {
+  if (readiness.pidNamespace) return "pid_namespace";
+  return readiness.landlockAbi >= 6 ? Literal("signal_scope") : Literal("subreaper");
+}
+
+template <Boundary B>
+void fillFamily(policy::Family family, const Readiness& readiness, Outgoing<B, schema::FamilyPosture> out) {
+  using F = schema::FamilyPosture::Builder;
+  using O = schema::OperationPosture::Builder;
+  using R = Redactor<B>;
+  out.set(&F::setFamily, actions::toSchema(family));
+  const auto reason = hasExecutor(family) ? reasonFor(readiness) : Literal("not_implemented");
+  out.set(&F::setStatus, reason.empty() ? Posture::AVAILABLE : Posture::UNAVAILABLE);
+  if (!reason.empty()) out.set(&F::setReason, R::words(reason));
   unsigned count = 0;
   for (const auto& operation : policy::allOperations()) count += operation.family == family ? 1U : 0U;
-  auto operations = out.initOperations(count);
+  auto operations = out.init(&F::initOperations, count);
   unsigned index = 0;
   for (const auto& operation : policy::allOperations()) {
     if (operation.family != family) continue;
     auto row = operations[index++];
-    row.setOperation(asText(std::string(operation.name)));
-    const bool shipped = operation.posture == policy::Posture::kAvailable;
-    row.setStatus(reason != nullptr && shipped ? Posture::UNAVAILABLE : actions::toSchema(operation.posture));
-    if (reason != nullptr && shipped) row.setReason(reason);
+    row.set(&O::setOperation, R::code(audit::Code::of(operation.name)));
+    const bool lowered = !reason.empty() && operation.posture == policy::Posture::kAvailable;
+    row.set(&O::setStatus, lowered ? Posture::UNAVAILABLE : actions::toSchema(operation.posture));
+    if (lowered) row.set(&O::setReason, R::words(reason));
   }
 }
 
-void fillTerminal(Services& services, schema::TerminalReadiness::Builder out) {
+template <Boundary B>
+void fillTerminal(Services& services, Outgoing<B, schema::TerminalReadiness> out) {
+  using T = schema::TerminalReadiness::Builder;
+  using R = Redactor<B>;
   const auto& readiness = services.readiness;
   const auto& limits = services.core.config.limits;
-  out.setPty(readiness.pty ? Posture::AVAILABLE : Posture::UNAVAILABLE);
-  out.setSafeShell("sh");
-  out.setSafeCwd("workspace");
-  out.setActiveSessions(services.sessions.live());
-  out.setMaxSessions(limits.maxSessions);
-  out.setTimeoutMs(static_cast<std::uint32_t>(std::chrono::milliseconds(limits.commandTimeout).count()));
-  out.setOutputCapBytes(static_cast<std::uint32_t>(limits.outputCapBytes));
-  out.setCleanup(readiness.pidNamespace       ? "pid_namespace"
-                 : readiness.landlockAbi >= 6 ? "signal_scope"
-                                              : "subreaper");
-  if (const char* reason = reasonFor(readiness)) out.setFallbackReason(reason);
+  out.set(&T::setPty, readiness.pty ? Posture::AVAILABLE : Posture::UNAVAILABLE);
+  out.set(&T::setSafeShell, R::words("sh"));
+  out.set(&T::setSafeCwd, R::words("workspace"));
+  out.set(&T::setActiveSessions, services.sessions.live());
+  out.set(&T::setMaxSessions, limits.maxSessions);
+  out.set(&T::setTimeoutMs,
+          static_cast<std::uint32_t>(std::chrono::milliseconds(limits.commandTimeout).count()));
+  out.set(&T::setOutputCapBytes, static_cast<std::uint32_t>(limits.outputCapBytes));
+  out.set(&T::setCleanup, R::words(cleanupOf(readiness)));
+  const auto reason = reasonFor(readiness);
+  if (!reason.empty()) out.set(&T::setFallbackReason, R::words(reason));
 }
 
-void fillSandbox(const Readiness& readiness, schema::SandboxReadiness::Builder out) {
-  out.setStatus(readiness.sandbox() ? Posture::AVAILABLE : Posture::UNAVAILABLE);
-  out.setLandlockAbi(readiness.landlockAbi);
-  out.setSeccomp(readiness.seccomp);
-  out.setUserNamespaces(readiness.userNamespaces);
+template <Boundary B>
+void fillSandbox(const Readiness& readiness, Outgoing<B, schema::SandboxReadiness> out) {
+  using S = schema::SandboxReadiness::Builder;
+  using R = Redactor<B>;
+  out.set(&S::setStatus, readiness.sandbox() ? Posture::AVAILABLE : Posture::UNAVAILABLE);
+  out.set(&S::setLandlockAbi, readiness.landlockAbi);
+  out.set(&S::setSeccomp, readiness.seccomp);
+  out.set(&S::setUserNamespaces, readiness.userNamespaces);
   // A delegated cgroup is not used yet.
-  out.setLimits("watched");
-  out.setProtectedPaths(readiness.mountNamespace ? "existing_only" : "none");
-  out.setProc(readiness.pidNamespace ? "own" : "proc_shared");
-  out.setCleanup(readiness.pidNamespace ? "pid_namespace" : readiness.landlockAbi >= 6 ? "signal_scope" : "subreaper");
-  auto reasons = out.initReasons(static_cast<unsigned>(readiness.reasons.size()));
-  for (unsigned i = 0; i < readiness.reasons.size(); ++i) reasons.set(i, asText(readiness.reasons[i]));
+  out.set(&S::setLimits, R::words("watched"));
+  out.set(&S::setProtectedPaths,
+          R::words(readiness.mountNamespace ? Literal("existing_only") : Literal("none")));
+  out.set(&S::setProc, R::words(readiness.pidNamespace ? Literal("own") : Literal("proc_shared")));
+  out.set(&S::setCleanup, R::words(cleanupOf(readiness)));
+  auto reasons = out.init(&S::initReasons, readiness.reasons.size());
+  for (unsigned i = 0; i < readiness.reasons.size(); ++i) reasons.set(i, R::label(readiness.reasons[i]));
 }
 
-void fillContainer(schema::ContainerReadiness::Builder out) {
-  out.setDocker(Posture::UNAVAILABLE);
-  out.setPodman(Posture::UNAVAILABLE);
-  out.setApple(Posture::UNAVAILABLE);
-  out.setImage(Posture::UNAVAILABLE);
-  out.setBrowserDependencies(Posture::UNAVAILABLE);
-  out.setAuthMount(Posture::UNAVAILABLE);
-  out.setWorktreeMount(Posture::UNAVAILABLE);
-  out.setNetworkProfile(Posture::UNAVAILABLE);
-  out.setProviderRuntime(Posture::UNAVAILABLE);
-  out.setFallbackReason("not_implemented");
+template <Boundary B>
+void fillContainer(Outgoing<B, schema::ContainerReadiness> out) {
+  using C = schema::ContainerReadiness::Builder;
+  for (const auto setter :
+       {&C::setDocker, &C::setPodman, &C::setApple, &C::setImage, &C::setBrowserDependencies,
+        &C::setAuthMount, &C::setWorktreeMount, &C::setNetworkProfile, &C::setProviderRuntime})
+    out.set(setter, Posture::UNAVAILABLE);
+  out.set(&C::setFallbackReason, Redactor<B>::words("not_implemented"));
 }
 
-template <typename List, std::size_t N>
-void setAll(List list, const std::array<const char*, N>& values) {
-  for (unsigned i = 0; i < N; ++i) list.set(i, values[i]);
+template <Boundary B>
+void fillCounts(Services& services, Outgoing<B, schema::Counts> out) {
+  using C = schema::Counts::Builder;
+  out.set(&C::setActionsWaiting, services.actions.waiting());
+  out.set(&C::setActionsExecuting,
+          static_cast<std::uint32_t>(
+              state::ActionTable(services.core.reader).count(state::ActionState::kExecuting)));
+  out.set(&C::setSessionsActive, services.sessions.live());
+  out.set(&C::setEvents, services.events.count());
+}
+
+template <Boundary B, typename List, std::size_t N>
+void setAll(actions::OutgoingList<B, List> list, const std::array<Literal, N>& values) {
+  for (unsigned i = 0; i < N; ++i) list.set(i, Redactor<B>::words(values[i]));
 }
 
 }  // namespace
@@ -105,48 +137,50 @@ Readiness Readiness::from(schema::KernelSupport::Reader support) {
                       .pty = support.getPty(),
                       .reasons = {}};
   for (const auto reason : support.getReasons()) {
-    if (readiness.reasons.size() < 16 && audit::Label::parse(reason.cStr()))
-      readiness.reasons.emplace_back(reason.cStr());
+    auto label = audit::Label::parse(reason.cStr());
+    if (label && readiness.reasons.size() < 16) readiness.reasons.push_back(std::move(*label));
   }
   return readiness;
 }
 
-void fillDiagnostics(Services& services, schema::Diagnostics::Builder out) {
-  out.setTime(actions::millis(audit::systemNow()));
-  out.setStartedAt(actions::millis(services.startedAt));
-  out.setVersion(asText(std::string(kVersion)));
-  out.setReady(services.readiness.terminal());
-  out.setMode(services.core.config.mode == home::Mode::kUser ? "user" : "system");
-  out.setApprovalSeparation(identity::label(services.separation));
-  out.setAudit(services.core.health.audit ? Posture::AVAILABLE : Posture::UNAVAILABLE);
+template <Boundary B>
+void fillDiagnostics(Services& services, Outgoing<B, schema::Diagnostics> out) {
+  using D = schema::Diagnostics::Builder;
+  using R = Redactor<B>;
+  out.set(&D::setTime, actions::millis(audit::systemNow()));
+  out.set(&D::setStartedAt, actions::millis(services.startedAt));
+  out.set(&D::setVersion, R::words(kVersion));
+  out.set(&D::setReady, services.readiness.terminal());
+  out.set(&D::setMode,
+          R::words(services.core.config.mode == home::Mode::kUser ? Literal("user") : Literal("system")));
+  out.set(&D::setApprovalSeparation, R::code(audit::Code::of(identity::label(services.separation))));
+  out.set(&D::setAudit, services.core.health.audit ? Posture::AVAILABLE : Posture::UNAVAILABLE);
   constexpr std::array kFamilies{policy::Family::kFile,     policy::Family::kGit,
                                  policy::Family::kTerminal, policy::Family::kContainer,
                                  policy::Family::kRemote,   policy::Family::kHosted};
-  auto families = out.initFamilies(kFamilies.size());
+  auto families = out.init(&D::initFamilies, kFamilies.size());
   for (unsigned i = 0; i < kFamilies.size(); ++i) fillFamily(kFamilies[i], services.readiness, families[i]);
-  fillTerminal(services, out.initTerminal());
-  fillContainer(out.initContainer());
-  fillSandbox(services.readiness, out.initSandbox());
-  auto counts = out.initCounts();
-  counts.setActionsWaiting(services.actions.waiting());
-  counts.setActionsExecuting(static_cast<std::uint32_t>(
-      state::ActionTable(services.core.reader).count(state::ActionState::kExecuting)));
-  counts.setSessionsActive(services.sessions.live());
-  counts.setEvents(services.events.count());
-  setAll(out.initCapabilities(5),
-         std::array{"terminal.pty", "idempotency", "audit.signed", "masking.stream", "operator.proof"});
-  setAll(out.initDocs(3), std::array{"docs/operating.md", "docs/threat-model.md", "docs/openapi.json"});
+  fillTerminal(services, out.init(&D::initTerminal));
+  fillContainer(out.init(&D::initContainer));
+  fillSandbox(services.readiness, out.init(&D::initSandbox));
+  fillCounts(services, out.init(&D::initCounts));
+  setAll(out.init(&D::initCapabilities, kCapabilities.size()), kCapabilities);
+  setAll(out.init(&D::initDocs, kDocs.size()), kDocs);
 }
 
-void fillSnapshot(Services& services, std::uint64_t revision, schema::Snapshot::Builder snapshot) {
-  snapshot.setRevision(revision);
-  fillDiagnostics(services, snapshot.initDiagnostics());
-  auto center = snapshot.initCommandCenter();
-  center.setRevision(revision);
+template void fillDiagnostics(Services&, Outgoing<Boundary::kWebSocketFrame, schema::Diagnostics>);
+template void fillDiagnostics(Services&, Outgoing<Boundary::kCli, schema::Diagnostics>);
+
+void fillSnapshot(Services& services, std::uint64_t revision, OutgoingSnapshot snapshot) {
+  using S = schema::Snapshot::Builder;
+  using C = schema::CommandCenter::Builder;
+  snapshot.set(&S::setRevision, revision);
+  fillDiagnostics(services, snapshot.init(&S::initDiagnostics));
+  auto center = snapshot.init(&S::initCommandCenter);
+  center.set(&C::setRevision, revision);
   const auto& sessions = services.sessions.all();
-  const auto size = static_cast<unsigned>(sessions.size());
-  auto rows = center.initSessions(size);
-  auto list = snapshot.initSessions(size);
+  auto rows = center.init(&C::initSessions, sessions.size());
+  auto list = snapshot.init(&S::initSessions, sessions.size());
   unsigned index = 0;
   // Newest first.
   for (auto each = sessions.rbegin(); each != sessions.rend(); ++each, ++index) {
@@ -154,7 +188,7 @@ void fillSnapshot(Services& services, std::uint64_t revision, schema::Snapshot::
     each->second->fillSummary(list[index]);
   }
   const auto page = services.actions.list({}, {}, kCommandCenterRows);
-  auto actions = center.initActions(static_cast<unsigned>(page.rows.size()));
+  auto actions = center.init(&C::initActions, page.rows.size());
   for (unsigned i = 0; i < page.rows.size(); ++i) actions::fillAction(page.rows[i], {}, actions[i]);
 }
 

@@ -73,7 +73,8 @@ int createOffline(const Context& context, const home::Home& home, const Options&
       {[&](state::Transaction& transaction) { broker::insertToken(transaction, minted.row); }});
   if (outcome.errors.front()) {
     const auto refused = actions::refusedBy(outcome.errors.front());
-    throw Stop(kFailed, refused.detail.empty() ? "the token could not be stored" : refused.detail);
+    throw Stop(kFailed,
+               refused.detail.empty() ? std::string("the token could not be stored") : refused.detail.text());
   }
   printToken(context, options.name, minted.text.text());
   return kDone;

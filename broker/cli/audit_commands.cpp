@@ -64,9 +64,11 @@ int list(const Context& context, const Options& options) {
   if (context.json()) {
     capnp::MallocMessageBuilder message;
     auto results = message.initRoot<schema::Api::AuditListResults>();
-    auto records = results.initRecords(static_cast<unsigned>(lines.size()));
+    actions::Outgoing<redaction::Boundary::kCli, schema::Api::AuditListResults> shown(results);
+    using R = schema::Api::AuditListResults::Builder;
+    auto records = shown.init(&R::initRecords, lines.size());
     for (unsigned i = 0; i < lines.size(); ++i) broker::fillRecord(lines[i], records[i]);
-    if (lines.size() == options.limit) results.setNext(lines.back().sequence);
+    if (lines.size() == options.limit) shown.set(&R::setNext, lines.back().sequence);
     json::ReplyWriter writer;
     std::string out;
     writer.writeReply(capnp::DynamicStruct::Reader(results.asReader()), out);

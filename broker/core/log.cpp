@@ -6,8 +6,6 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include "broker/audit/label.h"
-
 namespace factionos::broker {
 namespace {
 
@@ -25,17 +23,13 @@ spdlog::logger& logger() {
 
 }  // namespace
 
-void log(Level level, std::string_view event, std::initializer_list<Field> fields) {
-  std::string line(event);
+void log(Level level, redaction::Literal event, std::initializer_list<Field> fields) {
+  std::string line(event.text());
   for (const auto& field : fields) {
     line += ' ';
-    line += field.name;
+    line += field.name();
     line += '=';
-    if (field.isNumber) {
-      line += std::to_string(field.number);
-    } else {
-      line += audit::Label::parse(field.label) ? field.label : std::string_view("?");
-    }
+    line += field.value();
   }
   constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::info, spdlog::level::warn,
                                                    spdlog::level::err};

@@ -7,6 +7,8 @@
 #include <capnp/message.h>
 #include <capnp/serialize.h>
 
+#include "broker/actions/outgoing.h"
+
 namespace factionos::broker {
 
 using ReplyBytes = std::vector<std::uint8_t>;
@@ -16,18 +18,18 @@ ReplyBytes flatten(capnp::MessageBuilder& message);
 // Words of stored bytes, aligned. Throws kj::Exception for bytes that are no whole number of words.
 kj::Array<capnp::word> unflatten(std::span<const std::uint8_t> bytes);
 
-// The results of an Api method as they are kept for replays. `fill` gets the builder; what it sets is labels,
-// codes, counts and times.
+// The results of an Api method as they are kept for replays. `fill` gets them as what goes to the state: so
+// no output, which may cross to a reader, can be in what is kept.
 template <typename Results, typename Fill>
 ReplyBytes encodeReply(Fill&& fill) {
   capnp::MallocMessageBuilder message;
-  fill(message.initRoot<Results>());
+  fill(actions::Outgoing<redaction::Boundary::kStateAtRest, Results>(message.initRoot<Results>()));
   return flatten(message);
 }
 
 enum class Replay { kFirst, kAgain };
 
-// Answers with stored results.
+// Answers with stored results: what may rest may be shown.
 template <typename Results, typename Context>
 void answerWith(Context& context, std::span<const std::uint8_t> bytes, std::uint32_t status, Replay replay) {
   const auto words = unflatten(bytes);

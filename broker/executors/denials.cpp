@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "broker/audit/label.h"
 #include "broker/core/log.h"
 
 namespace factionos::broker {
@@ -14,7 +15,7 @@ using schema::ProblemCode;
 struct DenialRow {
   std::string_view code;
   ProblemCode problem;
-  const char* detail;
+  redaction::Sentence detail;
 };
 
 constexpr std::array kDenials{
@@ -39,17 +40,24 @@ constexpr std::array kDenials{
     DenialRow{"pty_unavailable", ProblemCode::PTY_UNAVAILABLE, ""},
 };
 
+// As a label; a text that is none is not repeated.
+audit::Label named(std::string_view text) {
+  return audit::Label::parse(text).value_or(audit::Label::of("unknown"));
+}
+
 }  // namespace
 
 Refused refusedFor(std::string_view code, std::string_view rule) {
   const auto* row = std::ranges::find_if(kDenials, [&](const DenialRow& each) { return each.code == code; });
-  log(Level::kInfo, "session_denied", {{"code", code}, {"rule", rule}});
+  log(Level::kInfo, "session_denied", {{"code", named(code)}, {"rule", named(rule)}});
   if (row == kDenials.end())
     return {
         .code = ProblemCode::INVALID_REQUEST, .detail = "The command can't be run here.", .field = "command"};
   const bool aboutCommand =
       row->problem == ProblemCode::INVALID_REQUEST || row->problem == ProblemCode::SCOPE_VIOLATION;
-  return {.code = row->problem, .detail = row->detail, .field = aboutCommand ? "command" : ""};
+  return {.code = row->problem,
+          .detail = row->detail,
+          .field = aboutCommand ? redaction::Literal("command") : redaction::Literal()};
 }
 
 Refused lost() {

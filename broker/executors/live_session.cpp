@@ -11,8 +11,9 @@
 namespace factionos::broker {
 namespace {
 
-using actions::asText;
+using actions::Outgoing;
 using audit::Code;
+using redaction::Boundary;
 
 // The kernel keeps at most a few pages behind a master whose slave is closed, so draining is a matter of
 // milliseconds; a worker that takes longer does not answer.
@@ -111,7 +112,8 @@ kj::Promise<bool> LiveSession::attach(StartedPty pty, schema::Descriptor::Client
 
 kj::Promise<void> LiveSession::judgeLostWorker() {
   auto exit = KJ_ASSERT_NONNULL(pty_).worker.process.exitedRequest().send();
-  return rpc::withDeadline(core_.timer, kControlLimit, kj::Promise<capnp::Response<schema::Worker::ExitedResults>>(kj::mv(exit)))
+  return rpc::withDeadline(core_.timer, kControlLimit,
+                           kj::Promise<capnp::Response<schema::Worker::ExitedResults>>(kj::mv(exit)))
       .then(
           [this](capnp::Response<schema::Worker::ExitedResults>&& response) -> const char* {
             // A call that its filter refused ends a worker by SIGSYS, or by the handler that names the call.
@@ -119,7 +121,9 @@ kj::Promise<void> LiveSession::judgeLostWorker() {
             const bool refusedCall = how.getSyscall() >= 0 || (how.isSignal() && how.getSignal() == SIGSYS);
             if (!refusedCall) return kWorkerLost;
             log(Level::kWarning, "worker_misbehaved",
-                {{"worker", std::string_view("pty")}, {"session", facts_.id}, {"syscall", static_cast<std::uint64_t>(std::max(how.getSyscall(), 0))}});
+                {{"worker", "pty"},
+                 {"session", facts_.id},
+                 {"syscall", static_cast<std::uint64_t>(std::max(how.getSyscall(), 0))}});
             return "worker_misbehaved";
           },
           [](kj::Exception&&) -> const char* { return kWorkerLost; })
@@ -133,8 +137,8 @@ kj::Promise<void> LiveSession::judgeLostWorker() {
 void LiveSession::setPosture(capnp::List<capnp::Text>::Reader labels) {
   for (const auto label : labels) {
     if (posture_.size() == 16) break;
-    if (audit::Label::parse(std::string_view(label.begin(), label.size())))
-      posture_.emplace_back(label.cStr());
+    if (auto parsed = audit::Label::parse(std::string_view(label.begin(), label.size())))
+      posture_.push_back(std::move(*parsed));
   }
 }
 
@@ -159,7 +163,7 @@ void LiveSession::stopDraining() {
 }
 
 void LiveSession::misbehaved() {
-  log(Level::kWarning, "worker_misbehaved", {{"worker", std::string_view("pty")}, {"session", facts_.id}});
+  log(Level::kWarning, "worker_misbehaved", {{"worker", "pty"}, {"session", facts_.id}});
   if (endReason_ == nullptr) endReason_ = "worker_misbehaved";
   stopDraining();
   // Later: this runs inside of a call on the very line that is dropped.
@@ -189,38 +193,41 @@ void LiveSession::planTick() {
 kj::Promise<Ending> LiveSession::watch() {
   // Held in memory until recorded: the promise chain owns nothing of this session but `this`, which its book
   // keeps.
-  auto exited = KJ_ASSERT_NONNULL(supervisor_).session.exitedRequest().send().then(
-      [this](capnp::Response<schema::Session::ExitedResults>&& response) {
-        const auto exit = response.getExit();
-        switch (exit.which()) {
-          case schema::Exit::CODE:
-            exit_ = {Exit::Kind::kCode, exit.getCode()};
-            break;
-          case schema::Exit::SIGNAL:
-            exit_ = {Exit::Kind::kSignal, exit.getSignal()};
-            break;
-          default:
-            exit_ = {Exit::Kind::kLost, 0};
-        }
-        if (endReason_ != nullptr) return;
-        switch (response.getReason()) {
-          case schema::EndReason::LIMIT_PROCESSES:
-            endReason_ = "limit_processes";
-            break;
-          case schema::EndReason::LIMIT_MEMORY:
-            endReason_ = "limit_memory";
-            break;
-          case schema::EndReason::LIMIT_CPU:
-            endReason_ = "limit_cpu";
-            break;
-          default:
-            break;
-        }
-      },
-      [this](kj::Exception&&) {
-        exit_ = {Exit::Kind::kLost, 0};
-        if (endReason_ == nullptr) endReason_ = "supervisor_lost";
-      });
+  auto exited = KJ_ASSERT_NONNULL(supervisor_)
+                    .session.exitedRequest()
+                    .send()
+                    .then(
+                        [this](capnp::Response<schema::Session::ExitedResults>&& response) {
+                          const auto exit = response.getExit();
+                          switch (exit.which()) {
+                            case schema::Exit::CODE:
+                              exit_ = {Exit::Kind::kCode, exit.getCode()};
+                              break;
+                            case schema::Exit::SIGNAL:
+                              exit_ = {Exit::Kind::kSignal, exit.getSignal()};
+                              break;
+                            default:
+                              exit_ = {Exit::Kind::kLost, 0};
+                          }
+                          if (endReason_ != nullptr) return;
+                          switch (response.getReason()) {
+                            case schema::EndReason::LIMIT_PROCESSES:
+                              endReason_ = "limit_processes";
+                              break;
+                            case schema::EndReason::LIMIT_MEMORY:
+                              endReason_ = "limit_memory";
+                              break;
+                            case schema::EndReason::LIMIT_CPU:
+                              endReason_ = "limit_cpu";
+                              break;
+                            default:
+                              break;
+                          }
+                        },
+                        [this](kj::Exception&&) {
+                          exit_ = {Exit::Kind::kLost, 0};
+                          if (endReason_ == nullptr) endReason_ = "supervisor_lost";
+                        });
   tasks_.add(core_.timer.afterDelay(facts_.timeoutMs * kj::MILLISECONDS).then([this]() {
     if (exit_.kind == Exit::Kind::kRunning) tasks_.add(kill("timed_out"));
   }));
@@ -358,53 +365,62 @@ kj::Promise<void> LiveSession::kill(const char* reason) {
   if (endReason_ == nullptr) endReason_ = reason;
   ++revision_;
   FACTIONOS_IF_SOME(supervisor, supervisor_) {
-    return supervisor.session.killRequest().send().then([](capnp::Response<schema::Session::KillResults>&&) {}, [](kj::Exception&&) {});
+    return supervisor.session.killRequest().send().then(
+        [](capnp::Response<schema::Session::KillResults>&&) {}, [](kj::Exception&&) {});
   }
   return kj::READY_NOW;
 }
 
-void LiveSession::fillSummary(schema::TerminalSession::Builder session) const {
-  session.setId(asText(facts_.id));
-  session.setActionId(asText(facts_.actionId));
-  session.setRevision(revision_);
-  session.setState(state_);
-  session.setOutcome(outcome_);
-  if (failure_) session.setFailureCode(asText(failure_->text()));
-  session.setWorkspace(asText(facts_.workspace));
-  session.setProgram(asText(facts_.program));
-  session.setNetworkProfile(facts_.network);
-  session.setOwner(asText(facts_.owner));
-  session.setCols(facts_.cols);
-  session.setRows(facts_.rows);
-  session.setCreatedAt(actions::millis(facts_.created));
-  if (endedAt_) session.setEndedAt(actions::millis(*endedAt_));
-  session.setTimeoutMs(facts_.timeoutMs);
-  auto exit = session.initExit();
+template <Boundary B>
+void LiveSession::fillSummary(Outgoing<B, schema::TerminalSession> session) const {
+  using S = schema::TerminalSession::Builder;
+  using R = redaction::Redactor<B>;
+  session.set(&S::setId, R::label(facts_.id));
+  session.set(&S::setActionId, R::label(facts_.actionId));
+  session.set(&S::setRevision, revision_);
+  session.set(&S::setState, state_);
+  session.set(&S::setOutcome, outcome_);
+  if (failure_) session.set(&S::setFailureCode, R::code(*failure_));
+  session.set(&S::setWorkspace, R::label(facts_.workspace));
+  session.set(&S::setProgram, R::label(facts_.program));
+  session.set(&S::setNetworkProfile, facts_.network);
+  session.set(&S::setOwner, R::label(facts_.owner));
+  session.set(&S::setCols, facts_.cols);
+  session.set(&S::setRows, facts_.rows);
+  session.set(&S::setCreatedAt, actions::millis(facts_.created));
+  if (endedAt_) session.set(&S::setEndedAt, actions::millis(*endedAt_));
+  session.set(&S::setTimeoutMs, facts_.timeoutMs);
+  fillExit(session.init(&S::initExit));
+  session.set(&S::setTotalBytes, output_.shownBytes());
+  session.set(&S::setDroppedBytes, output_.droppedBytes());
+  session.set(&S::setLines, output_.lines());
+  session.set(&S::setInputCount, inputCount_);
+  session.set(&S::setInputBytes, inputBytes_);
+  auto labels = session.init(&S::initPosture, posture_.size());
+  for (unsigned i = 0; i < posture_.size(); ++i) labels.set(i, R::label(posture_[i]));
+}
+template void LiveSession::fillSummary(Outgoing<Boundary::kApiResponse, schema::TerminalSession>) const;
+template void LiveSession::fillSummary(Outgoing<Boundary::kWebSocketFrame, schema::TerminalSession>) const;
+template void LiveSession::fillSummary(Outgoing<Boundary::kStateAtRest, schema::TerminalSession>) const;
+
+template <Boundary B>
+void LiveSession::fillExit(Outgoing<B, schema::Exit> exit) const {
+  using E = schema::Exit::Builder;
   switch (exit_.kind) {
     case Exit::Kind::kRunning:
-      exit.setRunning();
-      break;
+      return exit.set(&E::setRunning);
     case Exit::Kind::kCode:
-      exit.setCode(exit_.number);
-      break;
+      return exit.set(&E::setCode, exit_.number);
     case Exit::Kind::kSignal:
-      exit.setSignal(exit_.number);
-      break;
+      return exit.set(&E::setSignal, exit_.number);
     case Exit::Kind::kLost:
-      exit.setLost();
-      break;
+      return exit.set(&E::setLost);
   }
-  session.setTotalBytes(output_.shownBytes());
-  session.setDroppedBytes(output_.droppedBytes());
-  session.setLines(output_.lines());
-  session.setInputCount(inputCount_);
-  session.setInputBytes(inputBytes_);
-  auto labels = session.initPosture(static_cast<unsigned>(posture_.size()));
-  for (unsigned i = 0; i < posture_.size(); ++i) labels.set(i, asText(posture_[i]));
 }
 
-void LiveSession::fillOutput(std::int64_t after, schema::TerminalSession::Builder session) const {
-  output_.fill(after, session.initOutput());
+void LiveSession::fillOutput(std::int64_t after,
+                             Outgoing<Boundary::kApiResponse, schema::TerminalSession> session) const {
+  output_.fill(after, session.init(&schema::TerminalSession::Builder::initOutput));
 }
 
 kj::Promise<void> LiveSession::whenChanged() {

@@ -13,6 +13,7 @@
 #include <kj/refcount.h>
 
 #include "broker/actions/ledger.h"
+#include "broker/actions/outgoing.h"
 #include "broker/core/core.h"
 #include "broker/executors/session_output.h"
 #include "broker/executors/workers.h"
@@ -22,12 +23,12 @@ namespace factionos::broker {
 
 // What is known of a session before it starts, all labels and numbers.
 struct SessionFacts {
-  std::string id;
-  std::string actionId;
-  std::string workspace;
-  std::string program;
+  audit::Label id;
+  audit::Label actionId;
+  audit::Label workspace;
+  audit::Label program;
   schema::NetworkProfile network = schema::NetworkProfile::NONE;
-  std::string owner;  // principal id
+  audit::Label owner;  // principal id
   std::uint16_t cols = 80;
   std::uint16_t rows = 24;
   std::uint32_t timeoutMs = 0;
@@ -72,8 +73,13 @@ class LiveSession final : public kj::Refcounted, private kj::TaskSet::ErrorHandl
   // Ends the whole tree; resolves when nothing of it is left. The reason is a failure code.
   kj::Promise<void> kill(const char* reason);
 
-  void fillSummary(schema::TerminalSession::Builder session) const;
-  void fillOutput(std::int64_t after, schema::TerminalSession::Builder session) const;
+  // For kApiResponse, kWebSocketFrame and kStateAtRest. Without output.
+  template <redaction::Boundary B>
+  void fillSummary(actions::Outgoing<B, schema::TerminalSession> session) const;
+  // The one place with output.
+  void fillOutput(
+      std::int64_t after,
+      actions::Outgoing<redaction::Boundary::kApiResponse, schema::TerminalSession> session) const;
   std::uint64_t shownBytes() const { return output_.shownBytes(); }
   std::uint64_t lines() const { return output_.lines(); }
   // Resolves when output was shown or the state changed.
@@ -102,10 +108,12 @@ class LiveSession final : public kj::Refcounted, private kj::TaskSet::ErrorHandl
   void wake();
   Ending judge() const;
   state::ActionCounts counts() const;
+  template <redaction::Boundary B>
+  void fillExit(actions::Outgoing<B, schema::Exit> exit) const;
 
   Core& core_;
   SessionFacts facts_;
-  kj::Maybe<StartedSession> supervisor_;  // until the tree is gone
+  kj::Maybe<StartedSession> supervisor_;                  // until the tree is gone
   mutable kj::Own<capnp::MallocMessageBuilder> request_;  // mutable: a builder's root is not const
   SessionOutput output_;
   std::shared_ptr<LiveSession*> self_;  // what the sink holds: null once this object is gone
@@ -122,7 +130,7 @@ class LiveSession final : public kj::Refcounted, private kj::TaskSet::ErrorHandl
   std::uint64_t revision_ = 1;
   std::uint64_t inputCount_ = 0;
   std::uint64_t inputBytes_ = 0;
-  std::vector<std::string> posture_;
+  std::vector<audit::Label> posture_;
 
   // How it came to its end; the first reason that is set wins.
   const char* endReason_ = nullptr;

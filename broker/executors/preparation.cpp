@@ -4,7 +4,6 @@
 #include <chrono>
 #include <utility>
 
-#include "broker/actions/view.h"
 #include "broker/executors/denials.h"
 #include "broker/state/action_table.h"
 #include "protocol/json/canonical.h"
@@ -126,10 +125,10 @@ void Preparation::describe(schema::CommandSpec::Builder spec) const {
   spec.setNetwork(asked.getNetwork());
   const auto& extras = core_.config.profile;
   auto programs = spec.initProgramPaths(static_cast<unsigned>(extras.programDirs.size()));
-  for (unsigned i = 0; i < programs.size(); ++i) programs.set(i, actions::asText(extras.programDirs[i]));
+  for (unsigned i = 0; i < programs.size(); ++i) programs.set(i, extras.programDirs[i].c_str());
   auto readable = spec.initReadPaths(static_cast<unsigned>(extras.readableDirs.size()));
-  for (unsigned i = 0; i < readable.size(); ++i) readable.set(i, actions::asText(extras.readableDirs[i]));
-  spec.setScratch(actions::asText(core_.scratch));
+  for (unsigned i = 0; i < readable.size(); ++i) readable.set(i, extras.readableDirs[i].c_str());
+  spec.setScratch(core_.scratch.c_str());
   spec.setApiPort(core_.apiPort);
 }
 

@@ -14,12 +14,20 @@ namespace {
 
 using audit::Code;
 using audit::Label;
+using redaction::Sentence;
 using schema::ProblemCode;
 
 constexpr auto kStartLimit = 15 * kj::SECONDS;
 
 std::string_view view(capnp::Text::Reader text) {
   return {text.begin(), text.size()};
+}
+
+Sentence whyDenied(const policy::Decision& decision) {
+  if (decision.cause == policy::Cause::kNoApprover)
+    return "Policy asks, and nobody can approve: there is no operator key.";
+  if (decision.ruleLine == 0) return "No rule of policy.toml allows it.";
+  return {"Denied by the rule in line ", decision.ruleLine, " of policy.toml."};
 }
 
 Code failureCode(const Refused& refused) {
@@ -247,23 +255,17 @@ kj::Promise<RunReply> RunFlow::denied(const policy::Decision& decision) {
                       })
       .then([decision](Outcome<bool>&& outcome) -> RunReply {
         if (auto* refused = std::get_if<Refused>(&outcome)) return std::move(*refused);
-        std::string detail =
-            decision.cause == policy::Cause::kNoApprover
-                ? "Policy asks, and nobody can approve: there is no operator key."
-            : decision.ruleLine != 0
-                ? "Denied by the rule in line " + std::to_string(decision.ruleLine) + " of policy.toml."
-                : "No rule of policy.toml allows it.";
-        return Refused{.code = ProblemCode::POLICY_BLOCKED, .detail = std::move(detail)};
+        return Refused{.code = ProblemCode::POLICY_BLOCKED, .detail = whyDenied(decision)};
       });
 }
 
 std::optional<Refused> RunFlow::drift(const state::ActionRow& approved) const {
   const auto revision = executor_.rules_.revision();
   if (approved.policyRevision != revision)
-    return Refused{.code = ProblemCode::APPROVAL_DRIFT,
-                   .detail = "Asked under policy revision " + std::to_string(approved.policyRevision) +
-                             "; in force is " + std::to_string(revision) + ".",
-                   .currentRevision = approved.revision};
+    return Refused{
+        .code = ProblemCode::APPROVAL_DRIFT,
+        .detail = {"Asked under policy revision ", approved.policyRevision, "; in force is ", revision, "."},
+        .currentRevision = approved.revision};
   if (approved.programDigest != preparation_.programDigest() ||
       approved.operandDigests != preparation_.operandDigests() || approved.target != preparation_.label())
     return Refused{.code = ProblemCode::APPROVAL_DRIFT,
@@ -335,12 +337,12 @@ kj::Promise<RunReply> RunFlow::start() {
 }
 
 kj::Promise<RunReply> RunFlow::attach(capnp::Response<schema::Session::StartResults>&& response) {
-  SessionFacts facts{.id = sessionId_,
-                     .actionId = action_->id,
-                     .workspace = preparation_.workspace().name,
-                     .program = preparation_.label().text(),
+  SessionFacts facts{.id = actions::idLabel(sessionId_),
+                     .actionId = actions::idLabel(action_->id),
+                     .workspace = Label::of(preparation_.workspace().name),
+                     .program = preparation_.label(),
                      .network = preparation_.network(),
-                     .owner = caller_.id(),
+                     .owner = Label::of(caller_.id()),
                      .cols = preparation_.request().getCols(),
                      .rows = preparation_.request().getRows(),
                      .timeoutMs = preparation_.request().getTimeoutMs(),
@@ -367,11 +369,11 @@ kj::Promise<RunReply> RunFlow::attach(capnp::Response<schema::Session::StartResu
 
 kj::Promise<RunReply> RunFlow::finish() {
   const std::uint32_t status = 201;
-  auto bytes =
-      encodeReply<schema::Api::TerminalRunResults>([this](schema::Api::TerminalRunResults::Builder results) {
-        session_->fillSummary(results.initSession());
-        actions::fillAction(*action_, {}, results.initAction());
-      });
+  auto bytes = encodeReply<schema::Api::TerminalRunResults>([this](auto results) {
+    using R = schema::Api::TerminalRunResults::Builder;
+    session_->fillSummary(results.init(&R::initSession));
+    actions::fillAction(*action_, {}, results.init(&R::initAction));
+  });
   // The command runs: from here on the session's own life decides, whether or not the reply can be stored.
   const auto created = session_->facts().created;
   executor_.started(kj::mv(session_));
@@ -396,10 +398,9 @@ kj::Promise<RunReply> RunFlow::finish() {
 
 kj::Promise<RunReply> RunFlow::fail(Refused refused, const char* failure) {
   const auto kind = json::problemKind(refused.code);
-  auto bytes =
-      encodeReply<schema::Api::TerminalRunResults>([&](schema::Api::TerminalRunResults::Builder results) {
-        actions::fill(refused, results.initProblem());
-      });
+  auto bytes = encodeReply<schema::Api::TerminalRunResults>([&](auto results) {
+    actions::fill(refused, results.init(&schema::Api::TerminalRunResults::Builder::initProblem));
+  });
   const auto code = failure != nullptr ? Code::of(failure) : failureCode(refused);
   return commit<state::ActionRow>(
              core_,

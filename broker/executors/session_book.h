@@ -18,7 +18,7 @@ class SessionBook {
   static constexpr std::size_t kMaxEnded = 64;
 
   void add(kj::Own<LiveSession> session) {
-    const auto id = session->facts().id;
+    const auto id = session->facts().id.text();
     sessions_.emplace(id, kj::mv(session));
   }
   LiveSession* find(std::string_view id) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "broker/actions/view.h"
 #include "broker/redaction/known_secrets.h"
 #include "broker/redaction/masker.h"
 #include "broker/redaction/output.h"
@@ -82,30 +81,31 @@ std::uint64_t SessionOutput::lines() const {
   return stages_->window.lines();
 }
 
-void SessionOutput::fill(std::int64_t after, schema::Output::Builder output) const {
-  using redaction::Category;
+void SessionOutput::fill(std::int64_t after,
+                         actions::Outgoing<redaction::Boundary::kApiResponse, schema::Output> output) const {
+  using O = schema::Output::Builder;
   const auto& window = stages_->window;
   const auto shown = [](const redaction::OutputWindow::Text& text) {
-    return ApiRedactor::masked<Category::kTerminalOutput>(text);
+    return ApiRedactor::masked<redaction::Category::kTerminalOutput>(text);
   };
-  output.setTotalBytes(window.totalBytes());
-  output.setDroppedBytes(window.droppedBytes());
-  output.setLines(window.lines());
-  output.setTruncated(window.truncated());
-  output.setWithheld(stages_->masker.withholding());
+  output.set(&O::setTotalBytes, window.totalBytes());
+  output.set(&O::setDroppedBytes, window.droppedBytes());
+  output.set(&O::setLines, window.lines());
+  output.set(&O::setTruncated, window.truncated());
+  output.set(&O::setWithheld, stages_->masker.withholding());
   if (after < 0 && window.truncated()) {
     const auto head = window.head(kMaxReplyText / 2);
     const auto tail = window.tail(kMaxReplyText / 2);
-    output.setHead(actions::asText(shown(head).text()));
-    output.setTail(actions::asText(shown(tail).text()));
-    output.setNext(tail.next());
+    output.set(&O::setHead, shown(head));
+    output.set(&O::setTail, shown(tail));
+    output.set(&O::setNext, tail.next());
     return;
   }
   const auto text = window.read(after < 0 ? 0 : static_cast<std::uint64_t>(after), kMaxReplyText);
-  output.setText(actions::asText(shown(text).text()));
-  output.setOffset(text.from());
-  output.setNext(text.next());
-  output.setGapBytes(text.gap());
+  output.set(&O::setText, shown(text));
+  output.set(&O::setOffset, text.from());
+  output.set(&O::setNext, text.next());
+  output.set(&O::setGapBytes, text.gap());
 }
 
 }  // namespace factionos::broker

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "broker/actions/outgoing.h"
 #include "protocol/schemas/api.capnp.h"
 
 namespace factionos::broker {
@@ -49,7 +50,8 @@ class SessionOutput {
   std::uint64_t lines() const;
 
   // `after` below zero: head and tail.
-  void fill(std::int64_t after, schema::Output::Builder output) const;
+  void fill(std::int64_t after,
+            actions::Outgoing<redaction::Boundary::kApiResponse, schema::Output> output) const;
 
  private:
   struct Stages;

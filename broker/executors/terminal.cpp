@@ -55,10 +55,10 @@ kj::Promise<RunReply> TerminalExecutor::restart(const Caller& caller, capnp::Tex
                                                 schema::SessionRestart::Reader request) {
   auto* session = sessions_.find(std::string_view(request.getId().begin(), request.getId().size()));
   if (session == nullptr) return refuse({.code = ProblemCode::NOT_FOUND, .field = "id"});
-  if (session->facts().owner != caller.id())
+  if (session->facts().owner.text() != caller.id())
     return refuse({.code = ProblemCode::FORBIDDEN, .detail = "Only the session's owner may restart it."});
   auto flow = kj::refcounted<RunFlow>(*this, caller, "restart", Preparation::copyOf(session->request()));
-  flow->replaces(session->facts().id);
+  flow->replaces(session->facts().id.text());
   if (request.hasApproval()) flow->approvedBy(request.getApproval());
   return carryOut(kj::mv(flow), key.cStr());
 }
@@ -92,7 +92,7 @@ kj::Promise<void> TerminalExecutor::watch(kj::Own<LiveSession> session) {
 kj::Promise<void> TerminalExecutor::record(LiveSession& session, std::shared_ptr<Ending> ending) {
   const auto& facts = session.facts();
   return commit<state::ActionRow>(core_,
-                                  [ending, id = facts.id, actionId = facts.actionId,
+                                  [ending, id = facts.id.text(), actionId = facts.actionId.text(),
                                    lines = session.lines()](state::Transaction& transaction) {
                                     state::SessionTable table(transaction.database());
                                     if (auto row = table.find(id)) {

@@ -6,6 +6,8 @@
 namespace factionos::policy {
 namespace {
 
+using redaction::Literal;
+
 constexpr Operation reads(Family family, std::string_view name) {
   return {family,
           name,
@@ -18,13 +20,13 @@ constexpr Operation reads(Family family, std::string_view name) {
           ""};
 }
 
-constexpr Operation changes(Family family, std::string_view name, Risk risk, std::string_view mutation,
-                            Rollback rollback, std::string_view guidance) {
+constexpr Operation changes(Family family, std::string_view name, Risk risk, Literal mutation,
+                            Rollback rollback, Literal guidance) {
   return {family,   name,     Effect::kMutating, Posture::kAvailable, Decided::kByItself, risk,
           mutation, rollback, guidance};
 }
 
-constexpr Operation inSession(std::string_view name, std::string_view mutation, std::string_view guidance) {
+constexpr Operation inSession(std::string_view name, Literal mutation, Literal guidance) {
   return {Family::kTerminal,
           name,
           Effect::kMutating,
@@ -54,10 +56,8 @@ constexpr Family kGit = Family::kGit;
 constexpr Family kTerminal = Family::kTerminal;
 constexpr Family kContainer = Family::kContainer;
 
-constexpr std::string_view kByRollback =
-    "factionos git rollback brings back what the snapshot before it holds";
-constexpr std::string_view kCommand =
-    "what a command changed is not known; undo it from version control or a backup";
+constexpr Literal kByRollback = "factionos git rollback brings back what the snapshot before it holds";
+constexpr Literal kCommand = "what a command changed is not known; undo it from version control or a backup";
 
 constexpr std::array kOperations{
     reads(kFile, "list"),

@@ -5,6 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include "broker/redaction/words.h"
+
 namespace factionos::policy {
 
 enum class Family : std::uint8_t { kFile, kGit, kTerminal, kContainer, kRemote, kHosted };
@@ -42,10 +44,10 @@ struct Operation {
   Effect effect;
   Posture posture;  // as shipped; readiness and policy may lower it at run time, never raise it
   Decided decided;
-  Risk risk;                  // under network profile `none`
-  std::string_view mutation;  // what is expected to change; "none" for what reads
+  Risk risk;                    // under network profile `none`
+  redaction::Literal mutation;  // what is expected to change; "none" for what reads
   Rollback rollback;
-  std::string_view guidance;  // how to undo by hand, or why it can't be undone; empty where it is automatic
+  redaction::Literal guidance;  // how to undo by hand, or why it can't be undone; empty where it is automatic
 };
 
 std::span<const Operation> allOperations();

@@ -1,5 +1,6 @@
 #include "broker/redaction/redactor.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -31,6 +32,13 @@ std::string renderDigest(const KeyedDigest& digest) {
 
 std::string renderOperatorView(std::string_view raw, std::size_t maxBytes) {
   return makeVisible(raw, maxBytes);
+}
+
+std::string printableAlone(std::string_view raw) {
+  std::string text(raw);
+  std::ranges::replace_if(
+      text, [](char each) { return each < ' ' || each > '~'; }, '?');
+  return text;
 }
 
 }  // namespace factionos::redaction::detail

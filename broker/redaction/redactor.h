@@ -12,6 +12,7 @@
 #include "broker/redaction/masked_text.h"
 #include "broker/redaction/matrix.h"
 #include "broker/redaction/output.h"
+#include "broker/redaction/words.h"
 
 namespace factionos::redaction {
 
@@ -35,6 +36,7 @@ namespace detail {
 [[nodiscard]] std::string renderTime(std::chrono::system_clock::time_point time);
 [[nodiscard]] std::string renderDigest(const KeyedDigest& digest);
 [[nodiscard]] std::string renderOperatorView(std::string_view raw, std::size_t maxBytes);
+[[nodiscard]] std::string printableAlone(std::string_view raw);  // any other byte as '?'
 }  // namespace detail
 
 template <Category C, Boundary B, Verdict V>
@@ -42,15 +44,22 @@ concept MatrixAllows = verdictOf(C, B)
 == V;
 
 // Makes what may cross boundary B. What belongs to a category of the matrix names it, and compiles only where
-// the matrix has the verdict for it; what belongs to none (our own labels, codes, counts, times) crosses
-// everywhere but to the hosted boundary, which stays empty.
+// the matrix has the verdict for it; what belongs to none (our own labels, codes, words, counts, times)
+// crosses everywhere but to the hosted boundary, which stays empty.
 template <Boundary B>
 class Redactor {
   static constexpr bool kOpen = B != Boundary::kHostedTransfer;
 
  public:
   [[nodiscard]] static Redacted<B> label(const Label& label) requires kOpen {
-    return Redacted<B>(std::string(label.text()));
+    return Redacted<B>(label.text());
+  }
+  [[nodiscard]] static Redacted<B> code(const Code& code) requires kOpen { return Redacted<B>(code.text()); }
+  [[nodiscard]] static Redacted<B> words(const Sentence& sentence) requires kOpen {
+    return Redacted<B>(sentence.text());
+  }
+  [[nodiscard]] static Redacted<B> bytes(const PublicBytes& bytes) requires kOpen {
+    return Redacted<B>(bytes.text());
   }
   [[nodiscard]] static Redacted<B> count(std::uint64_t count) requires kOpen {
     return Redacted<B>(std::to_string(count));
@@ -59,15 +68,10 @@ class Redactor {
   [[nodiscard]] static Redacted<B> time(std::chrono::system_clock::time_point time) requires kOpen {
     return Redacted<B>(detail::renderTime(time));
   }
-  [[nodiscard]] static Redacted<B> code(Code code) requires kOpen {
-    return Redacted<B>(std::string(code.text()));
-  }
 
   template <Category C>
   requires MatrixAllows<C, B, Verdict::kLabel>
-  [[nodiscard]] static Redacted<B> labelOf(const Label& label) {
-    return Redacted<B>(std::string(label.text()));
-  }
+  [[nodiscard]] static Redacted<B> labelOf(const Label& label) { return Redacted<B>(label.text()); }
   template <Category C>
   requires MatrixAllows<C, B, Verdict::kCount>
   [[nodiscard]] static Redacted<B> countOf(std::uint64_t count) { return Redacted<B>(std::to_string(count)); }
@@ -82,11 +86,18 @@ class Redactor {
   template <Category C>
   requires MatrixAllows<C, B, Verdict::kMaskedBounded>
   [[nodiscard]] static Redacted<B> masked(const MaskedText& text) { return Redacted<B>(text.text()); }
-  // The visible form, of at most maxBytes and its heading. The caller is the operator socket's handler.
+  // The visible form, of at most maxBytes and its heading. The callers of this and the next are handlers of
+  // the operator's socket.
   template <Category C>
   requires MatrixAllows<C, B, Verdict::kOperatorOnly>
   [[nodiscard]] static Redacted<B> forOperator(std::string_view raw, std::size_t maxBytes) {
     return Redacted<B>(detail::renderOperatorView(raw, maxBytes));
+  }
+  // As it is, for a value that is printable by its own grammar: a token, a message that names a file.
+  template <Category C>
+  requires MatrixAllows<C, B, Verdict::kOperatorOnly>
+  [[nodiscard]] static Redacted<B> plainForOperator(std::string_view raw) {
+    return Redacted<B>(detail::printableAlone(raw));
   }
   // The very bytes. The caller holds the capability of the one worker that they are for.
   template <Category C>

@@ -358,7 +358,7 @@ TEST(Operations, TableIsWhole) {
     EXPECT_FALSE(operation.mutation.empty()) << name;
     EXPECT_TRUE(operation.rollback == Rollback::kAutomatic || !operation.guidance.empty()) << name;
     if (operation.effect == Effect::kReadOnly) {
-      EXPECT_EQ(operation.mutation, "none") << name;
+      EXPECT_EQ(operation.mutation.text(), "none") << name;
     }
   }
   for (const Family family : {Family::kRemote, Family::kHosted}) {

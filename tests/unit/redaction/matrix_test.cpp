@@ -42,6 +42,7 @@ constexpr bool kOffers(Verdict verdict) {
     case Verdict::kOperatorOnly:
       return requires {
         R::template forOperator<C>("", 1);
+        R::template plainForOperator<C>("");
       };
     case Verdict::kScoped:
       return requires {
@@ -160,16 +161,22 @@ TEST(Redactor, RendersEachKind) {
   using Api = Redactor<Boundary::kApiResponse>;
   EXPECT_EQ(Api::label(*Label::parse("main")).text(), "main");
   EXPECT_EQ(Api::count(42).text(), "42");
-  EXPECT_EQ(Api::code("timed_out").text(), "timed_out");
+  EXPECT_EQ(Api::code(Code::of("timed_out")).text(), "timed_out");
+  EXPECT_EQ(Api::words("fixed").text(), "fixed");
+  EXPECT_EQ(Api::words(Sentence("in line ", 7, " of it")).text(), "in line 7 of it");
+  EXPECT_EQ(Api::words(Sentence("from ", 1, " to ", 2, ".")).text(), "from 1 to 2.");
+  EXPECT_EQ(Api::bytes(PublicBytes::hex(std::array<std::uint8_t, 2>{0xab, 0x01})).text(), "ab01");
+  EXPECT_EQ(Api::bytes(PublicBytes::base64Url(std::array<std::uint8_t, 2>{0xfb, 0xff})).text(), "-_8");
   EXPECT_EQ(Api::time(std::chrono::system_clock::time_point(1700000000123ms)).text(),
             "2023-11-14T22:13:20.123Z");
   EXPECT_EQ(Api::time(std::chrono::system_clock::time_point(-1ms)).text(), "1969-12-31T23:59:59.999Z");
-  EXPECT_EQ(Api::labelOf<Category::kQueueEntry>(*Label::parse("t 1")).text(), "t 1");
+  EXPECT_EQ(Api::labelOf<Category::kQueueEntry>(*Label::parse("t1")).text(), "t1");
   std::array<std::uint8_t, 32> bytes{0xab, 0x01};
   EXPECT_EQ(Redactor<Boundary::kAudit>::digestOf<Category::kCommand>(KeyedDigest(bytes)).text(),
             "ab01" + std::string(60, '0'));
   EXPECT_EQ(Redactor<Boundary::kCli>::forOperator<Category::kCommand>("a\x1b", 10).text(),
             "[2 bytes] a\\x1b");
+  EXPECT_EQ(Redactor<Boundary::kCli>::plainForOperator<Category::kToken>("fos_x\x1b\n").text(), "fos_x??");
 }
 
 TEST(Redactor, SessionOutputReachesTheApiMasked) {

@@ -7,7 +7,7 @@ execute_process(
 set(private "private")
 set(conversion "could not convert|invalid initialization|no viable conversion|no matching function|no known conversion")
 set(constraint "constraint")
-set(reasons "none" "${conversion}" "${private}" "${constraint}" "${constraint}" "${conversion}" "${private}")
+set(reasons "none" "${conversion}" "${private}" "${constraint}" "${constraint}" "${conversion}" "${private}" "constant expression")
 if(CASE EQUAL 0)
   if(NOT result EQUAL 0)
     message(FATAL_ERROR "the control does not compile:\n${diagnostics}")

@@ -12,7 +12,7 @@ void show(MaskedSink& sink, std::string_view raw);
 void misuse(const OutputWindow::Text& output, const std::string& raw) {
 #if CASE == 0
   respond(Redactor<Boundary::kApiResponse>::masked<Category::kTerminalOutput>(output));
-  respond(Redactor<Boundary::kApiResponse>::code("timed_out"));
+  respond(Redactor<Boundary::kApiResponse>::words("timed_out"));
 #elif CASE == 1  // a raw string
   respond(raw);
 #elif CASE == 2  // a value of one's own making
@@ -25,5 +25,8 @@ void misuse(const OutputWindow::Text& output, const std::string& raw) {
   respond(Redactor<Boundary::kCli>::masked<Category::kTerminalOutput>(output));
 #elif CASE == 6  // raw bytes to the window
   OutputWindow().onMasked(MaskedBytes(raw));
+#elif CASE == 7  // words that are known at run time alone
+  const char buffer[] = {raw[0], '\0'};
+  respond(Redactor<Boundary::kApiResponse>::words(buffer));
 #endif
 }
