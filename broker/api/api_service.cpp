@@ -178,7 +178,13 @@ kj::Promise<void> ApiService::decide(Context context, schema::Verdict verdict) {
     refuse(context, {.code = ProblemCode::NOT_FOUND, .field = "id"});
     return kj::READY_NOW;
   }
-  // The proof is judged on every try; a replay needs it as much as the first.
+  const auto reason = audit::Code::parse(view(request.getReason()));
+  if (request.hasReason() && request.getReason().size() > 0 && !reason) {
+    refuse(context, {.code = ProblemCode::INVALID_LABEL, .field = "reason"});
+    return kj::READY_NOW;
+  }
+  // A replay needs a proof too, but its nonce is used up, and it is the key, the principal and the digest
+  // that find the first answer again.
   const bool approve = verdict == schema::Verdict::APPROVE;
   identity::ProofMessage message{
       .actionId = row->id,
@@ -188,7 +194,8 @@ kj::Promise<void> ApiService::decide(Context context, schema::Verdict verdict) {
   const auto proof = identity::parseProof(view(request.getProof()));
   const auto digest = services_.core.keys.digest(
       state::Purpose::kRequest, audit::asBytes(std::string(approve ? "approve" : "reject") + '\0' + row->id +
-                                               '\0' + std::to_string(request.getExpectedRevision())));
+                                               '\0' + std::to_string(request.getExpectedRevision()) + '\0' +
+                                               std::string(view(request.getReason()))));
   const auto nonce = services_.actions.nonceOf(*row);
   bool proven = false;
   if (nonce && proof && services_.operatorKey) {
@@ -199,7 +206,7 @@ kj::Promise<void> ApiService::decide(Context context, schema::Verdict verdict) {
                                    .expectedRevision = request.getExpectedRevision(),
                                    .verdict = verdict,
                                    .approver = caller_.id(),
-                                   .reason = audit::Code::parse(view(request.getReason()))};
+                                   .reason = reason};
   struct Decided {
     std::optional<state::ActionRow> row;
     ReplyBytes bytes;

@@ -86,6 +86,11 @@ class OperatorService final : public schema::Operator::Server {
       refuse(context, {.code = ProblemCode::INVALID_REQUEST, .field = "verdict"});
       return kj::READY_NOW;
     }
+    const auto reason = audit::Code::parse(view(params.getReason()));
+    if (params.getReason().size() > 0 && !reason) {
+      refuse(context, {.code = ProblemCode::INVALID_LABEL, .field = "reason"});
+      return kj::READY_NOW;
+    }
     if (const auto missing = unproven(*row, params)) {
       refuse(context, *missing);
       return kj::READY_NOW;
@@ -95,7 +100,7 @@ class OperatorService final : public schema::Operator::Server {
                  .expectedRevision = params.getExpectedRevision(),
                  .verdict = verdict,
                  .approver = identity::operatorPrincipal().id(),
-                 .reason = audit::Code::parse(view(params.getReason()))})
+                 .reason = reason})
         .then([context](Outcome<state::ActionRow>&& outcome) mutable {
           if (const auto* refused = refusedIn(outcome)) return refuse(context, *refused);
           actions::fillAction(std::get<state::ActionRow>(outcome), {},

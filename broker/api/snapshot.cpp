@@ -4,6 +4,7 @@
 
 #include "broker/actions/view.h"
 #include "broker/policy/operations.h"
+#include "broker/state/writer.h"
 
 namespace factionos::broker {
 namespace {
@@ -118,6 +119,7 @@ void fillCounts(Services& services, Outgoing<B, schema::Counts> out) {
               state::ActionTable(services.core.reader).count(state::ActionState::kExecuting)));
   out.set(&C::setSessionsActive, services.sessions.live());
   out.set(&C::setEvents, services.events.count());
+  out.set(&C::setAuditRecords, state::committedThrough(services.core.reader));
 }
 
 template <Boundary B, typename List, std::size_t N>

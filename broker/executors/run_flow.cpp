@@ -57,8 +57,16 @@ void RunFlow::approvedBy(schema::Approval::Reader approval) {
 kj::Promise<std::optional<Refused>> RunFlow::prepare() {
   if (executor_.closing_)
     return std::optional<Refused>(Refused{.code = ProblemCode::SHUTTING_DOWN, .retryAfterMs = 1000});
+  if (!replaces_.empty() && !replacing_) {
+    replacing_ = executor_.replaced_.claim("session", replaces_);
+    if (!replacing_)
+      return std::optional<Refused>(Refused{.code = ProblemCode::RESOURCE_BUSY,
+                                            .detail = "The session is being restarted already.",
+                                            .retryAfterMs = 1000});
+  }
   if (!counted_) {
-    const auto replaced = replaces_.empty() ? 0U : 1U;
+    const auto* old = replaces_.empty() ? nullptr : executor_.sessions_.find(replaces_);
+    const auto replaced = old == nullptr || old->ended() ? 0U : 1U;  // it ends before the new one starts
     if (executor_.sessions_.live() + executor_.starting_ >= core_.config.limits.maxSessions + replaced)
       return std::optional<Refused>(Refused{.code = ProblemCode::TOO_MANY_SESSIONS, .retryAfterMs = 1000});
     counted_ = true;

@@ -61,6 +61,7 @@ class RunFlow final : public kj::Refcounted {
   std::string key_;
   audit::Digest requestDigest_;
   std::unique_ptr<KeysUnderWay::Claim> claim_;
+  std::unique_ptr<KeysUnderWay::Claim> replacing_;  // of the session that this one takes the place of
   std::optional<idempotency::KeyHandle> handle_;
   std::optional<state::ActionRow> action_;
   std::string sessionId_;

@@ -81,6 +81,7 @@ class TerminalExecutor final : private kj::TaskSet::ErrorHandler {
   Workers& workers_;
   const MaskRules& masks_;
   KeysUnderWay keys_;
+  KeysUnderWay replaced_;       // sessions that are being restarted
   std::uint32_t starting_ = 0;  // sessions that are being prepared or started
   bool closing_ = false;
   kj::TaskSet tasks_;

@@ -174,6 +174,7 @@ struct Counts {
   sessionsActive @2 :UInt32;
   events @3 :UInt64;
   auditRecords @4 :UInt64;
+  # Number of the last line of the audit whose change the state has committed.
 }
 
 struct Diagnostics {

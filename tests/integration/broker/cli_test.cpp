@@ -43,6 +43,17 @@ TEST(Cli, PipedInputReachesTheCommandAndItsEndToo) {
   EXPECT_NE(done.out.find("piped line"), std::string::npos);
 }
 
+TEST(Cli, AReasonThatIsNoCodeIsRefusedAndNothingIsDecided) {
+  LiveBroker broker;
+  const auto token = broker.token();
+  const auto id = broker.propose(R"("command":["true"])", token, "k1").at("/action/id");
+  const auto refused = broker.cli({"reject", id, "--revision", "1", "--yes", "--reason", "a\x1b[31m"});
+  EXPECT_NE(refused.status, 0);
+  EXPECT_EQ(refused.err.find('\x1b'), std::string::npos);
+  EXPECT_EQ(broker.action(id, token).at("/action/state"), "proposed");
+  EXPECT_EQ(broker.cli({"reject", id, "--revision", "1", "--yes", "--reason", "not_now"}).status, 0);
+}
+
 TEST(Cli, CtrlCIsPassedOn) {
   LiveBroker broker;
   auto run = broker.startCli({"run", "--workspace", "demo", "--", "sh", "-c",

@@ -108,11 +108,15 @@ TEST(Life, ShutdownLeavesNothing) {
 TEST(Life, TheCommandHoldsItsTerminalAndNothingElse) {
   LiveBroker broker;
   const auto token = broker.token();
-  const std::string list = "import os\nfor fd in sorted(os.listdir('/proc/self/fd'), key=int):\n  try: print(fd, os.readlink('/proc/self/fd/'+fd))\n  except OSError: pass\n";
-  const auto output = outputOf(broker.outcome(R"("command":["python3","-c",)" + json(list) + "]", token, "k2"));
+  const std::string list =
+      "import os\nfor fd in sorted(os.listdir('/proc/self/fd'), key=int):\n  try: print(fd, "
+      "os.readlink('/proc/self/fd/'+fd))\n  except OSError: pass\n";
+  const auto output =
+      outputOf(broker.outcome(R"("command":["python3","-c",)" + json(list) + "]", token, "k2"));
   std::istringstream lines(output);
   int count = 0;
-  for (std::string line; std::getline(lines, line); ++count) EXPECT_NE(line.find("/dev/pts/"), std::string::npos) << output;
+  for (std::string line; std::getline(lines, line); ++count)
+    EXPECT_NE(line.find("/dev/pts/"), std::string::npos) << output;
   EXPECT_EQ(count, 3) << output;
 }
 

@@ -41,8 +41,8 @@ TEST(Terminal, E11_ControlBytesInterruptAndEnd) {
   EXPECT_EQ(interrupted.at("/session/exit/code"), "5");
 }
 
-// cat closes all of its descriptors before it exits; neither that nor the moment of the typing may turn its end
-// into a hang-up.
+// cat closes all of its descriptors before it exits; neither that nor the moment of the typing may turn its
+// end into a hang-up.
 TEST(Terminal, E11_EndOfFileTypedAtOnceEndsTheProgramByItself) {
   LiveBroker broker;
   const auto token = broker.token();
@@ -57,8 +57,8 @@ TEST(Terminal, E11_EndOfFileTypedAtOnceEndsTheProgramByItself) {
 TEST(Terminal, ATerminalThatIsOpenedAgainIsStillShown) {
   LiveBroker broker;
   const auto token = broker.token();
-  const auto session = sessionOf(
-      broker.run(R"("shell":"exec 0<&- 1>&- 2>&-; sleep 0.2; echo late >/dev/tty")", token, "k1"));
+  const auto session =
+      sessionOf(broker.run(R"("shell":"exec 0<&- 1>&- 2>&-; sleep 0.2; echo late >/dev/tty")", token, "k1"));
   const auto ended = broker.ended(session, token);
   EXPECT_EQ(ended.at("/session/exit/code"), "0") << ended.body;
   EXPECT_NE(outputOf(ended).find("late"), std::string::npos) << ended.body;
@@ -121,6 +121,40 @@ TEST(Terminal, OnlyTheOwnerTypesAndOnlyTheOwnerOrAnApproverReads) {
   EXPECT_EQ(broker.get("/v1/command-center", other).body.find("own-words"), std::string::npos);
   input(broker, session, "x\n", token);
   broker.ended(session, token);
+}
+
+// SPEC 5.3: of racing writers one runs, the others hear of it.
+TEST(Terminal, OfRestartsAtOnceOneRuns) {
+  LiveBroker broker({.policy =
+                         "[[rule]]\nfamily = \"terminal\"\noperation = \"*\"\ndecision = \"allow\"\nuntil = "
+                         "2099-01-01T00:00:00Z\nreason = \"tested\"\n"});
+  const auto token = broker.token();
+  const auto first = sessionOf(broker.propose(R"("command":["sleep","1000"])", token, "k1"));
+  const auto target = "/v1/terminal/sessions/" + first + "/restart";
+  std::vector<std::thread> writers;
+  std::vector<Reply> replies(6);
+  for (std::size_t i = 0; i < replies.size(); ++i)
+    writers.emplace_back(
+        [&, i]() { replies[i] = broker.post(target, "{}", token, "r" + std::to_string(i)); });
+  for (auto& writer : writers) writer.join();
+  unsigned made = 0;
+  for (const auto& reply : replies) {
+    if (reply.status == 201) {
+      ++made;
+    } else {
+      EXPECT_EQ(reply.status, 409) << reply.body;
+      EXPECT_EQ(reply.code(), "resource_busy") << reply.body;
+    }
+  }
+  // One after the other is no race: a later one that finds the first over is a restart of its own.
+  EXPECT_GE(made, 1U);
+  EXPECT_LT(made, replies.size());
+  const auto rows = broker.get("/v1/terminal/sessions", token);
+  std::size_t running = 0;
+  for (std::size_t at = 0; (at = rows.body.find("\"state\":\"running\"", at)) != std::string::npos; ++at)
+    ++running;
+  EXPECT_EQ(running, made) << rows.body;
+  EXPECT_EQ(broker.ended(first, token).at("/session/failureCode"), "restarted");
 }
 
 TEST(Terminal, E3_P39_KillEndsTheWholeTree) {
