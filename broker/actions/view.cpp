@@ -29,9 +29,11 @@ constexpr std::array kStates{
     Pair{state::ActionState::kUnknown, schema::ActionState::UNKNOWN},
 };
 
-constexpr std::array<std::string_view, 14> kInteractive{"bash", "sh",      "dash", "zsh",    "fish",
-                                                        "ksh",  "python3", "node", "python", "irb",
-                                                        "lua",  "psql",    "gdb",  "tmux"};
+// Programs that read commands from their terminal, and those that start whatever their arguments name.
+constexpr std::array<std::string_view, 29> kInteractive{
+    "bash", "sh",   "dash", "zsh",  "fish",  "ksh",     "busybox", "python", "pypy",  "node",
+    "deno", "bun",  "irb",  "ruby", "perl",  "php",     "lua",     "psql",   "mysql", "sqlite",
+    "gdb",  "lldb", "tmux", "env",  "nohup", "timeout", "xargs",   "script", "screen"};
 
 // The sentences of the card. What the approval does not cover is said before it is given.
 constexpr Literal kLaterReads =
@@ -170,7 +172,11 @@ std::optional<audit::Label> targetOf(const state::ActionRow& row) {
 }
 
 bool isInteractive(std::string_view programLabel) {
-  return std::ranges::find(kInteractive, programLabel) != kInteractive.end();
+  // A file of the workspace is whatever somebody made it.
+  if (programLabel.starts_with("workspace")) return true;
+  const auto last = programLabel.find_last_not_of("0123456789.");  // python3.11
+  const auto name = programLabel.substr(0, last == std::string_view::npos ? 0 : last + 1);
+  return std::ranges::find(kInteractive, name) != kInteractive.end();
 }
 
 template <Boundary B>

@@ -39,7 +39,7 @@ template <redaction::Boundary B>
 void fillAction(const state::ActionRow& row, const std::optional<redaction::PublicBytes>& nonce,
                 Outgoing<B, schema::Action> action);
 
-// Programs that read commands from their terminal, by label.
+// Programs that may run what is typed into their terminal, by label; those of the workspace all.
 bool isInteractive(std::string_view programLabel);
 
 // An id of ours as a label. Throws InvalidLabel for anything that is none.

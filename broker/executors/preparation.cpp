@@ -31,6 +31,15 @@ std::optional<audit::Digest> digestFrom(capnp::Data::Reader bytes) {
   return digest;
 }
 
+// What the card calls the program. One of the workspace bears its place, so that nobody takes a file that
+// somebody called "make" for the system's.
+Label labelOf(schema::Prepared::Reader prepared) {
+  const std::string_view name = view(prepared.getProgramLabel());
+  if (view(prepared.getProgram()) == "workspace")
+    return Label::parse("workspace:" + std::string(name)).value_or(Label::of("workspace"));
+  return Label::parse(name).value_or(Label::of("program"));
+}
+
 }  // namespace
 
 kj::Own<capnp::MallocMessageBuilder> Preparation::copyOf(schema::TerminalRun::Reader request) {
@@ -155,7 +164,7 @@ std::optional<Refused> Preparation::take(StartedSession supervisor, schema::Prep
                                   : view(prepared.getProgram()) == "workspace"
                                       ? policy::Program::workspace()
                                       : policy::Program::system(prepared.getProgram().cStr()),
-                       .label = Label::parse(view(prepared.getProgramLabel())).value_or(Label::of("program")),
+                       .label = labelOf(prepared),
                        .programDigest = *program,
                        .operandDigests = std::move(operands)});
   return std::nullopt;

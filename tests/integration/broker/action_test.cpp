@@ -145,5 +145,22 @@ decision = "ask"
   EXPECT_FALSE(std::filesystem::exists(broker.workspace() + "/made"));
 }
 
+TEST(Action, TheCardTellsAProgramOfTheWorkspaceFromTheSystems) {
+  LiveBroker broker;
+  const auto token = broker.token();
+  for (const std::string name : {"make", "sh"}) {
+    writeFile(broker.workspace() + "/" + name, "#!/bin/sh\nexit 0\n");
+    std::filesystem::permissions(broker.workspace() + "/" + name, std::filesystem::perms(0755));
+  }
+  const auto previewed = [&](const std::string& command) {
+    return broker.post("/v1/terminal/preview", R"({"workspace":"demo",)" + command + "}", token)
+        .at("/card/program");
+  };
+  EXPECT_EQ(previewed(R"("command":["./make"])"), "workspace:make");
+  EXPECT_EQ(previewed(R"("command":["./sh"])"), "workspace:sh");
+  EXPECT_EQ(previewed(R"("command":["true"])"), "true");
+  EXPECT_EQ(previewed(R"("shell":"true")"), "sh");
+}
+
 }  // namespace
 }  // namespace factionos::test
