@@ -122,6 +122,25 @@ Family administration();
 // open_by_handle_at name_to_handle_at
 Family fileHandles();
 
+// chmod fchmod fchmodat fchmodat2 creat mknod mknodat with the set-user-id or the set-group-id bit in the
+// mode; open and openat with one of them where they make a file (O_CREAT, O_TMPFILE). Pair it with
+// refuse(openByStructure(), ENOSYS).
+Family setIdModes();
+
+// openat2: its flags and mode lie behind a pointer that a filter cannot read. Refuse with ENOSYS: programs
+// fall back to openat.
+Family openByStructure();
+
+// memfd_create memfd_secret: memory that is mapped by nobody and lies in no file system.
+Family memoryFiles();
+
+// setxattr lsetxattr removexattr lremovexattr setxattrat removexattrat file_setattr: by path, which Landlock
+// does not look at. Those on an open descriptor are not among them.
+Family attributesByPath();
+
+// fanotify_init fanotify_mark
+Family fileNotification();
+
 // ioctl TIOCSTI and TIOCLINUX, compared on 32 bits: typing into the terminal of whoever shares it.
 Family terminalInjection();
 

@@ -81,6 +81,11 @@ TEST(Families, EveryFamilyIsNamedAndCompilesAlone) {
                                families::fileHandles(),
                                families::terminalInjection(),
                                families::personalities(),
+                               families::setIdModes(),
+                               families::openByStructure(),
+                               families::memoryFiles(),
+                               families::attributesByPath(),
+                               families::fileNotification(),
                                families::socketsBut({}),
                                families::newerThanKnown(),
                                relaxed::executableMemory(),
@@ -191,6 +196,30 @@ TEST(Families, PersonalitiesBut0AndAllOnesAreRefused) {
   }
   EXPECT_FALSE(admits(program, SYS_personality, {0x0400000}));  // READ_IMPLIES_EXEC
   EXPECT_FALSE(admits(program, SYS_personality, {0x0040000}));  // ADDR_NO_RANDOMIZE
+}
+
+TEST(Families, SetIdModesAreRefusedWhereverAModeIsTaken) {
+  const Program program = denying(families::setIdModes());
+  const auto expect = [&program](bool admitted, Wide mode, Wide flags) {
+    EXPECT_EQ(admits(program, SYS_chmod, {0, mode}), admitted) << mode;
+    EXPECT_EQ(admits(program, SYS_fchmod, {0, mode}), admitted) << mode;
+    EXPECT_EQ(admits(program, SYS_fchmodat, {0, 0, mode}), admitted) << mode;
+    EXPECT_EQ(admits(program, calls::kFchmodat2, {0, 0, mode, 0}), admitted) << mode;
+    EXPECT_EQ(admits(program, SYS_creat, {0, mode}), admitted) << mode;
+    EXPECT_EQ(admits(program, SYS_mknod, {0, mode, 0}), admitted) << mode;
+    EXPECT_EQ(admits(program, SYS_mknodat, {0, 0, mode, 0}), admitted) << mode;
+    EXPECT_EQ(admits(program, SYS_open, {0, flags, mode}), admitted) << mode;
+    EXPECT_EQ(admits(program, SYS_openat, {0, 0, flags, mode}), admitted) << mode;
+  };
+  for (const Wide flags : {Wide{O_CREAT | O_WRONLY}, Wide{O_TMPFILE | O_RDWR}, O_CREAT | kHighBit}) {
+    for (const Wide mode : {Wide{04755}, Wide{02755}, Wide{06000}, Wide{0104755}, 04000 | kHighBit}) {
+      expect(false, mode, flags);
+    }
+    for (const Wide mode : {Wide{0}, Wide{0755}, Wide{01777}, Wide{0100644}}) expect(true, mode, flags);
+  }
+  // What does not make a file leaves any number there.
+  EXPECT_TRUE(admits(program, SYS_openat, {0, 0, O_RDONLY, 07777}));
+  EXPECT_TRUE(admits(program, SYS_open, {0, O_DIRECTORY, 07777}));
 }
 
 TEST(Families, P23_SocketsButTheListedAreRefusedWhateverTheHighBitsSay) {
