@@ -60,6 +60,10 @@ class WorkspaceRules {
   // writing it is not asked for.
   [[nodiscard]] std::variant<Fd, WorkspaceRule> openReadable(const std::string& path) const;
 
+  // The directory that every command may read (system_paths.h) and that shows the home by a mount below it.
+  // Empty if there is none.
+  [[nodiscard]] std::optional<std::string_view> listedDirectoryShowsHome() const;
+
   // For a directory that is open already; mounts below it are not looked at. Empty when it may be used.
   [[nodiscard]] std::optional<WorkspaceRule> judge(int directory) const;
 

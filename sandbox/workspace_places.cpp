@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sandbox/system_paths.h"
 #include "sandbox/workspace.h"
 
 namespace factionos::sandbox {
@@ -198,6 +199,13 @@ bool WorkspaceRules::mountShowsHome(const std::string& path) const {
     if (identity && (has(home_, *identity) || has(homeFolders_, *identity))) return true;
   }
   return false;
+}
+
+std::optional<std::string_view> WorkspaceRules::listedDirectoryShowsHome() const {
+  for (const SystemDirectory& listed : systemDirectories()) {
+    if (mountShowsHome(std::string(listed.path))) return listed.path;
+  }
+  return std::nullopt;
 }
 
 std::vector<std::string> mountsBelow(const std::string& mountInfo, const std::string& path) {

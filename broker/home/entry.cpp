@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "sandbox/system_paths.h"
+
 namespace factionos::home {
 namespace {
 
@@ -44,12 +46,23 @@ std::optional<Problem> judgeAncestor(const struct stat& status) {
   return std::nullopt;
 }
 
+// Commands are kept out of the home by not being granted it.
+std::optional<Problem> judgeReadability(const struct stat& status) {
+  const auto listed = sandbox::listedTree(status);
+  if (!listed) return std::nullopt;
+  return Problem{
+      ProblemCode::kRefused,
+      "the home lies in " + std::string(*listed) + ", where every command may read (system_directory)",
+      "choose a home outside of the system's directories, such as ~/.factionos or /var/lib/factionos"};
+}
+
 std::optional<Problem> judgeAncestors(const std::string& resolvedParent) {
   UniqueFd current(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   for (const auto& component : std::filesystem::path(resolvedParent).relative_path()) {
     struct stat status {};
     if (!current || ::fstat(current.get(), &status) != 0)
       return systemProblem("look at", "the home's parent", errno);
+    if (auto problem = judgeReadability(status)) return problem;
     if (auto problem = judgeAncestor(status)) return problem;
     current =
         UniqueFd(::openat(current.get(), component.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -57,6 +70,7 @@ std::optional<Problem> judgeAncestors(const std::string& resolvedParent) {
   struct stat status {};
   if (!current || ::fstat(current.get(), &status) != 0)
     return systemProblem("look at", "the home's parent", errno);
+  if (auto problem = judgeReadability(status)) return problem;
   return judgeAncestor(status);
 }
 
@@ -122,7 +136,12 @@ Result<std::string> resolveHomePath(const std::string& path) {
     return problem;
   }
   if (auto problem = judgeAncestors(resolved)) return *std::move(problem);
-  return (std::filesystem::path(resolved) / wanted.filename()).string();
+  std::string home = (std::filesystem::path(resolved) / wanted.filename()).string();
+  struct stat status {};
+  if (::stat(home.c_str(), &status) == 0) {
+    if (auto problem = judgeReadability(status)) return *std::move(problem);
+  }
+  return home;
 }
 
 }  // namespace factionos::home

@@ -24,7 +24,7 @@ std::optional<Problem> judgeEntry(const struct stat& status, EntryKind kind, con
 Result<UniqueFd> openDirectoryEntry(int directory, const std::string& name, const std::string& shown);
 
 // The absolute path with its parent resolved, after a look at every ancestor: each must belong to root or to
-// us, and nobody else may be able to exchange what lies in it.
+// us, nobody else may be able to exchange what lies in it, and no command may be granted it (kRefused).
 Result<std::string> resolveHomePath(const std::string& path);
 
 // "cannot open config.toml: No space left on device"; the code from `error`.

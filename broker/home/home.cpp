@@ -243,6 +243,13 @@ bool Home::exists(Folder folder, std::string_view name) const {
          ::fstatat(fd(folder), std::string(name).c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+Status Home::tighten() const {
+  for (const UniqueFd& folder : folders_) {
+    if (::fchmod(folder.get(), 0700) != 0) return systemProblem("close", "", errno);
+  }
+  return {};
+}
+
 Result<UniqueFd> Home::lockForEditing() const {
   // A description of its own: flock belongs to it, so two threads of one process exclude each other too.
   UniqueFd own(::openat(fd(Folder::kTop), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -83,6 +83,10 @@ class Home {
   Status removeFile(Folder folder, std::string_view name) const;
   bool exists(Folder folder, std::string_view name) const;
 
+  // Closes the home to other users again, by its own descriptors: a process of this uid may have changed its
+  // modes.
+  Status tighten() const;
+
   // Held for a read-modify-write of config.toml or policy.toml; blocks until other editors are done.
   Result<UniqueFd> lockForEditing() const;
 

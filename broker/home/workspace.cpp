@@ -70,7 +70,14 @@ WorkspaceRule ruleOfRealpath(int error) {
 
 Result<WorkspaceGuard> WorkspaceGuard::create(const Home& home, sandbox::WorkspaceSources sources) {
   try {
-    return WorkspaceGuard(sandbox::WorkspaceRules::gather(home.fd(Folder::kTop), std::move(sources)));
+    auto rules = sandbox::WorkspaceRules::gather(home.fd(Folder::kTop), std::move(sources));
+    if (const auto listed = rules.listedDirectoryShowsHome()) {
+      return Problem{
+          ProblemCode::kRefused,
+          "a mount below " + std::string(*listed) + " shows the home, and every command may read there",
+          "unmount it, or mount the home elsewhere"};
+    }
+    return WorkspaceGuard(std::move(rules));
   } catch (const std::system_error&) {
     return Problem{
         ProblemCode::kUnsafe, "the directories above the home, or the table of mounts, can't be looked at",

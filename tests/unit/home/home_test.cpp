@@ -146,6 +146,29 @@ TEST_F(HomeTest, AncestorThatOthersMayChangeIsRefused) {
   EXPECT_TRUE(Home::open(path).ok()) << "the control: a sticky directory keeps others from exchanging it";
 }
 
+// What every command may read holds no home: /usr and /etc exist everywhere, /bin is a link on most machines.
+TEST_F(HomeTest, NoHomeLiesWhereEveryCommandMayRead) {
+  for (const char* place : {"/usr/factionos-test", "/usr/local/factionos-test", "/etc/factionos-test",
+                            "/bin/factionos-test", "/usr/share", "/etc"}) {
+    const auto made = Home::create(place);
+    ASSERT_FALSE(made.ok()) << place;
+    EXPECT_EQ(made.problem().code, ProblemCode::kRefused) << place;
+    EXPECT_FALSE(made.problem().remedy.empty());
+    EXPECT_EQ(Home::open(place).problem().code, ProblemCode::kRefused) << place;
+  }
+  // The control: the same user may have one elsewhere.
+  EXPECT_TRUE(Home::create(dir / "elsewhere").ok());
+}
+
+TEST_F(HomeTest, ModesThatWereOpenedAreClosedAgainByDescriptor) {
+  ASSERT_EQ(::chmod(path.c_str(), 0777), 0);
+  ASSERT_EQ(::chmod((path + "/state").c_str(), 0755), 0);
+  ASSERT_EQ(::rename(path.c_str(), (dir / "moved").c_str()), 0);
+  EXPECT_TRUE(home.tighten().ok());
+  EXPECT_EQ(modeOf(dir / "moved"), 0700U);
+  EXPECT_EQ(modeOf(dir / "moved/state"), 0700U);
+}
+
 TEST_F(HomeTest, CheckTellsEveryComplaint) {
   put(path + "/config.toml", "x", 0666);
   put(path + "/spool/one", "x", 0604);

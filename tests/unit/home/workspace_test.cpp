@@ -227,6 +227,17 @@ TEST_F(Workspace, MountThatShowsTheHomeBelowAWorkspaceIsSeen) {
   EXPECT_EQ(verdict(project), "ok");
 }
 
+TEST_F(Workspace, AMountOfTheHomeWhereEveryCommandMayReadLeavesNoGuard) {
+  sources.mountInfo = dir / "mountinfo";
+  // "/usr/.." stands in for a mount of the whole file system below /usr: opened, it holds the home.
+  put(sources.mountInfo, "36 35 98:0 / /usr/.. rw - ext4 /dev/x rw\n");
+  const auto made = WorkspaceGuard::create(fos, sources);
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.problem().code, ProblemCode::kRefused);
+  put(sources.mountInfo, "36 35 98:0 / /usr/share rw - ext4 /dev/x rw\n");
+  EXPECT_TRUE(WorkspaceGuard::create(fos, sources).ok());
+}
+
 TEST_F(Workspace, WithoutAMountTableThereIsNoGuard) {
   sources.mountInfo = dir / "nothing";
   EXPECT_FALSE(WorkspaceGuard::create(fos, sources).ok());
