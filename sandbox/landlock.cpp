@@ -39,6 +39,7 @@ constexpr std::uint64_t kBindTcp = 1;
 constexpr std::uint64_t kConnectTcp = 2;
 constexpr std::uint64_t kScopeAbstractSocket = 1;
 constexpr std::uint64_t kScopeSignal = 2;
+constexpr int kAbiOfRefer = 2;
 constexpr int kAbiOfTcp = 4;
 constexpr int kAbiOfScopes = 6;
 
@@ -90,6 +91,11 @@ RulesetAttributes decide(const LandlockPolicy& policy, LandlockPosture& posture)
   posture.signalsScoped = take(policy.scopes.signals, posture.abi, kAbiOfScopes, "landlock_scope_signals",
                                "landlock_scope_missing", posture);
   if (posture.signalsScoped) attributes.scoped |= kScopeSignal;
+  // The kernel refuses renaming and linking between directories (EXDEV) in every layer that does not handle
+  // and grant it, also in one that only scopes.
+  const bool restricts = attributes.handledNetwork != 0 || attributes.scoped != 0;
+  if (policy.files.scope == FileScope::kUnrestricted && restricts && posture.abi >= kAbiOfRefer)
+    attributes.handledFiles = access::kRefer.bits;
   return attributes;
 }
 
@@ -157,6 +163,13 @@ int landlockAbi() {
   return abi < 0 ? 0 : static_cast<int>(abi);
 }
 
+std::vector<std::string_view> missingAt(int abi, const LandlockPolicy& policy) {
+  LandlockPosture posture;
+  posture.abi = abi;
+  decide(policy, posture);
+  return posture.missing;
+}
+
 LandlockPosture restrictByLandlock(const LandlockPolicy& policy) {
   LandlockPosture posture;
   posture.abi = landlockAbi();
@@ -172,6 +185,8 @@ LandlockPosture restrictByLandlock(const LandlockPolicy& policy) {
               "landlock_ruleset_refused")));
   if (policy.files.scope == FileScope::kListedOnly) {
     for (const FileRule& rule : policy.files.rules) addFileRule(ruleset.get(), rule, posture.filesEnforced);
+  } else if (attributes.handledFiles != 0) {
+    addFileRule(ruleset.get(), allowPath("/", access::kRefer, "as without this layer"), access::kRefer);
   }
   if (posture.tcpEnforced) {
     addPortRules(ruleset.get(), policy.tcp.bind, kBindTcp);

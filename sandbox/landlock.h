@@ -73,8 +73,12 @@ FileRule allowPathIfPresent(std::string path, Access access, std::string_view re
 FileRule allowDescriptor(int descriptor, Access access, std::string_view reason);
 
 enum class FileScope {
-  kUnrestricted,  // Landlock is not asked about files at all (a relaxation: say why)
-  kListedOnly,    // nothing but the rules; an empty list denies every open
+  // Files are as without this layer (a relaxation: say why). If the layer restricts anything else, it grants
+  // moving between directories at "/" of this moment: the kernel then refuses every mount below it, and what
+  // a
+  // new root holds would not be covered. So who has mounts below itself enters no layer.
+  kUnrestricted,
+  kListedOnly,  // nothing but the rules; an empty list denies every open
 };
 
 struct FileRules {
@@ -125,6 +129,9 @@ struct LandlockPosture {
 
 // The ABI by syscall (landlock_create_ruleset with the version flag): 0 if absent or disabled.
 int landlockAbi();
+
+// The labels of what restrictByLandlock() would leave out at `abi`. Throws as it does.
+std::vector<std::string_view> missingAt(int abi, const LandlockPolicy& policy);
 
 // Restricts this thread for good. no_new_privs must stand. Throws SetupError at Step::kLandlock:
 // "landlock_missing" when there is none and the policy restricts anything at all. Uses no capability, opens

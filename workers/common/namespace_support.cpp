@@ -31,4 +31,9 @@ std::optional<sandbox::NamespaceSupport> parseNamespaceSupport(std::string_view 
   return at == end ? std::optional(support) : std::nullopt;
 }
 
+sandbox::Scopes scopesAboveCommands(const sandbox::NamespaceSupport& support) {
+  const sandbox::Need need = support.mount == 0 ? sandbox::Need::kOff : sandbox::Need::kIfAvailable;
+  return {need, need};
+}
+
 }  // namespace factionos::worker

@@ -62,7 +62,7 @@ int main(int argumentCount, char** arguments) {
     const launcher::Setup setup{programs.get(), workerEnvironment(),
                                 sandbox::WorkspaceRules::gather(worker::kScope), sandbox::probeKernel()};
 
-    const sandbox::Policy policy = launcher::policy(programs.get());
+    const sandbox::Policy policy = launcher::policy(programs.get(), setup.support.namespaces);
     const sandbox::Posture posture = sandbox::enter(policy);
     worker::selfCheck(policy, posture);
 

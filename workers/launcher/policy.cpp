@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "sandbox/families.h"
+#include "workers/common/namespace_support.h"
 #include "workers/common/start.h"
 
 namespace factionos::launcher {
@@ -12,14 +13,13 @@ namespace families = sandbox::families;
 // Filters and Landlock only narrow: what is refused here, no worker and no command can have. So it is no
 // stricter than all of them together. That the launcher opens no network and no state is a property of its
 // few hundred lines, not a wall.
-sandbox::Policy policy(int programs) {
-  using sandbox::Need;
+sandbox::Policy policy(int programs, const sandbox::NamespaceSupport& support) {
   using sandbox::refuse;
   sandbox::Policy policy;
   policy.name = "launcher";
   policy.keep = worker::ownDescriptors({worker::kScope, programs});
   policy.files.scope = sandbox::FileScope::kUnrestricted;  // sessions mount, which Landlock file rules forbid
-  policy.scopes = {Need::kIfAvailable, Need::kIfAvailable};
+  policy.scopes = worker::scopesAboveCommands(support);
   policy.seccomp.unlisted = sandbox::Verdict::allow();
   policy.seccomp.foreignEntry = sandbox::Verdict::fail(ENOSYS);
   policy.seccomp.rules = {

@@ -7,14 +7,13 @@
 #include "sandbox/seccomp.h"
 #include "sandbox/setup_error.h"
 #include "workers/common/start.h"
-#include "workers/session/policy.h"
 
 namespace factionos::session {
 
-void enterSecondStage() {
+void enterSecondStage(TreeEnds ends) {
   try {
     const sandbox::Program program = sandbox::compile(afterStartCalls());
-    sandbox::restrictByLandlock(afterStartFiles());
+    sandbox::restrictByLandlock(afterStartFiles(ends));
     sandbox::installTrapHandler();
     sandbox::loadProgram(program, sandbox::Listener::kNone);
   } catch (const sandbox::SetupError& error) {

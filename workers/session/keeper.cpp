@@ -54,7 +54,8 @@ class Killer {
     }
     sandbox::becomeSubreaper();
     constexpr int kAbiOfScopes = 6;
-    if (sandbox::landlockAbi() < kAbiOfScopes) return killer;
+    // Below the layer that scopes nothing can be mounted: with a mount namespace alone it kills by walking.
+    if (namespaces.mount || sandbox::landlockAbi() < kAbiOfScopes) return killer;
     const std::optional<sandbox::OutsideWitness> witness = sandbox::OutsideWitness::take(session);
     if (!witness) throw SetupError(Step::kTree, ESRCH, "witness_missing");
     sandbox::LandlockPolicy scope;
@@ -100,8 +101,9 @@ struct Ended {
 // From the command's start to its end.
 class Watch {
  public:
-  Watch(pid_t leader, int control, int children, const TreeLimits& limits, const CommandScope& scope)
-      : leader_(leader), control_(control), children_(children), limits_(limits), scope_(scope) {}
+  Watch(pid_t leader, int control, int children, const TreeLimits& limits,
+        const sandbox::NamespacePosture& namespaces)
+      : leader_(leader), control_(control), children_(children), limits_(limits), namespaces_(namespaces) {}
 
   Ended run() {
     auto next = Clock::now() + kRound;
@@ -164,9 +166,13 @@ class Watch {
     if (use.cpuMs / 1000 >= limits_.cpuSeconds) return finish(End::kCpu);
   }
 
-  // A private /tmp and /dev/shm are memory, too.
+  // Private file systems in memory, and segments that perhaps nobody maps. What a process does map of them
+  // counts twice: better a tree that ends early than memory that nobody sees.
   [[nodiscard]] std::uint64_t scratchBytes() const {
-    return scope_.temporary == "/tmp" ? tmpfsBytes("/tmp") + tmpfsBytes("/dev/shm") : 0;
+    std::uint64_t bytes = namespaces_.ipc ? segmentBytes() : 0;
+    if (!namespaces_.mount) return bytes;
+    for (const char* directory : {"/tmp", "/var/tmp", "/dev/shm"}) bytes += tmpfsBytes(directory);
+    return bytes;
   }
 
   static std::uint64_t reapedCpuMs() {
@@ -190,7 +196,7 @@ class Watch {
   int control_;
   int children_;
   const TreeLimits& limits_;
-  const CommandScope& scope_;
+  const sandbox::NamespacePosture& namespaces_;
   Ended ended_;
   bool done_ = false;
 };
@@ -325,8 +331,7 @@ void keep(KeeperPlan& plan) {
   sendReport(plan.control, Report::Kind::kStarted, {}, started.text);
 
   const Ended ended =
-      Watch(started.leader, plan.control, children.get(), plan.command.scope.limits, plan.command.scope)
-          .run();
+      Watch(started.leader, plan.control, children.get(), plan.command.scope.limits, namespaces).run();
   killer.killAll();
   if (scratch) scratch->remove();
   reportEnd(plan.control, ended);

@@ -53,7 +53,7 @@ int main(int argumentCount, char** arguments) {
     if (sodium_init() < 0) throw sandbox::SetupError(sandbox::Step::kIdentity, 0, "sodium_unusable");
     const auto launcher = sandbox::OutsideWitness::take(getppid());
 
-    const sandbox::Policy policy = session::policy();
+    const sandbox::Policy policy = session::policy(support);
     const sandbox::Posture posture = sandbox::enter(policy);
     worker::selfCheck(policy, posture);
 

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 
 #include "sandbox/families.h"
+#include "workers/common/namespace_support.h"
 #include "workers/common/start.h"
 
 namespace factionos::session {
@@ -13,14 +14,14 @@ namespace access = sandbox::access;
 namespace families = sandbox::families;
 using sandbox::Need;
 
-sandbox::Policy policy() {
+sandbox::Policy policy(const sandbox::NamespaceSupport& support) {
   using sandbox::refuse;
   sandbox::Policy policy;
   policy.name = "session";
   policy.keep = worker::ownDescriptors({worker::kScope});
   // Files: it resolves programs, and its children mount; Landlock file rules would forbid every mount below.
   policy.files.scope = sandbox::FileScope::kUnrestricted;
-  policy.scopes = {Need::kIfAvailable, Need::kIfAvailable};
+  policy.scopes = worker::scopesAboveCommands(support);
   policy.seccomp.unlisted = sandbox::Verdict::allow();
   policy.seccomp.foreignEntry = sandbox::Verdict::fail(ENOSYS);
   policy.seccomp.rules = {
@@ -36,12 +37,13 @@ sandbox::Policy policy() {
   return policy;
 }
 
-sandbox::LandlockPolicy afterStartFiles() {
+sandbox::LandlockPolicy afterStartFiles(TreeEnds ends) {
   sandbox::LandlockPolicy policy;
   policy.files.rules.push_back(
       sandbox::allowPath("/proc", access::kRead, "finds children to kill below Landlock ABI 6"));
-  // Signals: the scope of policy() holds; another one here would shut the keeper out.
-  policy.scopes = {Need::kIfAvailable, Need::kOff};
+  // Signals: a scope that begins here shuts the keeper and its tree out, which is right exactly if this
+  // process has nobody to kill any more. Else the one of policy() holds, where there is one.
+  policy.scopes = {Need::kIfAvailable, ends == TreeEnds::kWithKeeper ? Need::kIfAvailable : Need::kOff};
   return policy;
 }
 

@@ -235,12 +235,19 @@ class Service::Server final : public schema::Session::Server {
       return;
     }
     releaseLeases();
-    enterSecondStage();
+    enterSecondStage(treeEnds());
     auto results = context.getResults();
     results.setMaster(rpc::carryDescriptor<schema::Descriptor>(rpc::OwnFd(master.release())));
     const Posture& posture = std::get<Posture>(started);
     auto labels = results.initPosture(static_cast<unsigned>(posture.size()));
     for (unsigned i = 0; i < labels.size(); ++i) labels.set(i, posture[i].c_str());
+  }
+
+  [[nodiscard]] TreeEnds treeEnds() const {
+    const bool wanted =
+        sandbox::anyWanted(commandNamespaces(state_->request.network, state_->request.namespaces));
+    const bool own = wanted && state_->support.user == 0 && state_->support.pid == 0;
+    return own ? TreeEnds::kWithKeeper : TreeEnds::kBySession;
   }
 
   // Only a script's own lease outlives the start, for a moment.

@@ -145,6 +145,21 @@ std::uint32_t tasksOfUser() {
   return tasks;
 }
 
+// proc_sysvipc(5): of the sixteen columns the last two are resident and swapped bytes. The first line names
+// them.
+std::uint64_t segmentBytes() {
+  constexpr std::size_t kColumns = 16;
+  const std::string text = readSmall("/proc/sysvipc/shm");
+  std::uint64_t bytes = 0;
+  std::size_t end = 0;
+  for (std::size_t at = text.find('\n'); at < text.size(); at = end) {
+    end = std::min(text.find('\n', at + 1), text.size());
+    const std::vector<std::uint64_t> columns = numbers(std::string_view(text).substr(at, end - at));
+    if (columns.size() == kColumns) bytes += columns[kColumns - 2] + columns[kColumns - 1];
+  }
+  return bytes;
+}
+
 std::uint64_t tmpfsBytes(const char* path) {
   struct statfs status {};
   if (statfs(path, &status) != 0 || status.f_type != TMPFS_MAGIC) return 0;

@@ -24,6 +24,9 @@ TreeUse measureTree(Memory memory, std::uint32_t most);
 // Threads of all processes of this process's real user that /proc shows.
 std::uint32_t tasksOfUser();
 
+// Bytes that the System V shared memory segments of this ipc namespace take, attached or not.
+std::uint64_t segmentBytes();
+
 // Bytes in use in the tmpfs that holds `path`; 0 if it is no tmpfs.
 std::uint64_t tmpfsBytes(const char* path);
 

@@ -110,10 +110,10 @@ std::optional<sandbox::Policy> ptyProfile() {
   return pty::policy();
 }
 std::optional<sandbox::Policy> launcherProfile() {
-  return launcher::policy(kHome);
+  return launcher::policy(kHome, {});
 }
 std::optional<sandbox::Policy> sessionProfile() {
-  return session::policy();
+  return session::policy({});
 }
 
 long openPasswd() {

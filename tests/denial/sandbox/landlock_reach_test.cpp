@@ -4,9 +4,12 @@
 #include <cstddef>
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,6 +58,40 @@ Fd listenAnywhere(std::uint16_t& port) {
   getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size);
   port = ntohs(address.sin_port);
   return listener;
+}
+
+// Before any other layer, as processes of ours enter it above a command's own.
+TEST(LandlockReach, ALayerThatOnlyScopesLeavesMovesBetweenDirectories) {
+  if (landlockAbi() < 6) ABSENT("Landlock ABI 6");
+  std::string root = "/tmp/factionos-denial-XXXXXX";
+  ASSERT_NE(mkdtemp(root.data()), nullptr);
+  ASSERT_EQ(chmod(root.c_str(), 0777), 0);  // the child is another user
+  const Outcome outcome = inChild([&root](Notes& notes) {
+    const std::string from = root + "/a";
+    const std::string to = root + "/b";
+    mkdir(from.c_str(), 0700);
+    mkdir(to.c_str(), 0700);
+    close(open((from + "/file").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    LandlockPolicy scoped;
+    scoped.files.scope = FileScope::kUnrestricted;
+    restrictByLandlock(scoped);
+    LandlockPolicy listed;
+    listed.scopes = {Need::kOff, Need::kOff};
+    listed.files.rules.push_back(allowPath(root, access::kReadWrite, "test"));
+    restrictByLandlock(listed);
+    notes.numbers[0] = result(rename((from + "/file").c_str(), (to + "/file").c_str()));
+    notes.numbers[1] = result(link((to + "/file").c_str(), (from + "/file").c_str()));
+    unlink((from + "/file").c_str());
+    unlink((to + "/file").c_str());
+    rmdir(from.c_str());
+    rmdir(to.c_str());
+    return 0;
+  });
+  rmdir(root.c_str());
+  EXPECT_EQ(outcome.exitStatus, 0);
+  EXPECT_EQ(outcome.notes.numbers[0], 0);
+  EXPECT_EQ(outcome.notes.numbers[1], 0);
 }
 
 Policy networkPolicy(TcpRules tcp) {

@@ -30,8 +30,8 @@ sandbox::Verdict verdictOf(const sandbox::Policy& policy, int call) {
 }
 
 TEST(LauncherPolicy, IsNoStricterThanWhatItStarts) {
-  const sandbox::Policy launcher = launcher::policy(20);
-  const sandbox::Policy session = session::policy();
+  const sandbox::Policy launcher = launcher::policy(20, {});
+  const sandbox::Policy session = session::policy({});
   session::CommandScope scope;
   scope.workspace = "/srv/x";
   scope.terminal = "/dev/pts/1";
@@ -43,6 +43,23 @@ TEST(LauncherPolicy, IsNoStricterThanWhatItStarts) {
   }
   EXPECT_EQ(launcher.memoryExecution, sandbox::MemoryExecution::kUnrestricted);
   EXPECT_EQ(launcher.files.scope, sandbox::FileScope::kUnrestricted);
+}
+
+// A layer above a mount would refuse it, or refuse moving files between directories below it.
+TEST(LauncherPolicy, EntersNoLandlockLayerWhereSessionsMount) {
+  sandbox::NamespaceSupport none;
+  none.mount = EPERM;
+  for (const sandbox::Policy& policy : {launcher::policy(20, {}), session::policy({})}) {
+    EXPECT_EQ(policy.scopes.signals, sandbox::Need::kOff) << policy.name;
+    EXPECT_EQ(policy.scopes.abstractSockets, sandbox::Need::kOff) << policy.name;
+  }
+  for (const sandbox::Policy& policy : {launcher::policy(20, none), session::policy(none)}) {
+    EXPECT_EQ(policy.scopes.signals, sandbox::Need::kIfAvailable) << policy.name;
+    EXPECT_EQ(policy.scopes.abstractSockets, sandbox::Need::kIfAvailable) << policy.name;
+  }
+  EXPECT_EQ(session::afterStartFiles(session::TreeEnds::kWithKeeper).scopes.signals,
+            sandbox::Need::kIfAvailable);
+  EXPECT_EQ(session::afterStartFiles(session::TreeEnds::kBySession).scopes.signals, sandbox::Need::kOff);
 }
 
 TEST(PtyPolicy, AllowsByListAndOpensNothing) {
