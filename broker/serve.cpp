@@ -149,6 +149,7 @@ int serve(Gathered gathered) {
             .idempotency = idempotency,
             .lived = lived,
             .auditPaths = opened.paths,
+            .home = gathered.home,
             .config = gathered.config,
             .scratch = scratch,
             .apiPort = gathered.listeners.port,

@@ -14,6 +14,7 @@
 #include "broker/actions/refusal.h"
 #include "broker/audit/audit_log.h"
 #include "broker/home/config.h"
+#include "broker/home/home.h"
 #include "broker/idempotency/idempotency.h"
 #include "broker/identity/principal.h"
 #include "broker/state/async_writer.h"
@@ -54,6 +55,7 @@ struct Core {
   const idempotency::Idempotency& idempotency;
   const idempotency::LivedClock& lived;
   const audit::AuditPaths& auditPaths;
+  const home::Home& home;
   const home::Config& config;
   const std::string&
       scratch;            // absolute path of run/scratch, in which sessions make their temporary directories

@@ -23,6 +23,10 @@ constexpr auto kInputLimit = 5 * kj::SECONDS;
 constexpr auto kControlLimit = 5 * kj::SECONDS;
 // From the schema: at most so much a call.
 constexpr std::size_t kMaxChunk = 64 * 1024;
+// Above all labels that a session has (docs/operating.md).
+constexpr std::size_t kMaxPosture = 32;
+// Of the session's posture.
+constexpr std::string_view kMetadataUnguarded = "metadata:unguarded";
 // Compared by address: one object.
 constexpr const char* kWorkerLost = "worker_lost";
 
@@ -136,7 +140,7 @@ kj::Promise<void> LiveSession::judgeLostWorker() {
 
 void LiveSession::setPosture(capnp::List<capnp::Text>::Reader labels) {
   for (const auto label : labels) {
-    if (posture_.size() == 16) break;
+    if (posture_.size() == kMaxPosture) break;
     if (auto parsed = audit::Label::parse(std::string_view(label.begin(), label.size())))
       posture_.push_back(std::move(*parsed));
   }
@@ -244,8 +248,15 @@ kj::Promise<Ending> LiveSession::watch() {
         terminal_ = rpc::kNone;
         pty_ = rpc::kNone;
         supervisor_ = rpc::kNone;
+        tightenHome();
         return judge();
       });
+}
+
+// Modes are nobody's to guard where there is no mount namespace: Landlock does not look at them.
+void LiveSession::tightenHome() const {
+  if (std::ranges::find(posture_, kMetadataUnguarded, &audit::Label::text) == posture_.end()) return;
+  if (!core_.home.tighten()) log(Level::kError, "home_not_closed", {{"session", facts_.id}});
 }
 
 Ending LiveSession::judge() const {
@@ -259,7 +270,11 @@ Ending LiveSession::judge() const {
   } else if (exit_.kind == Exit::Kind::kCode && exit_.number == 0) {
     ending.event = actions::Event::kSucceed;
   } else {
-    ending.failure = Code::of(exit_.kind == Exit::Kind::kSignal ? "exit_signal" : "exit_status");
+    // A lost exit without another reason: the keeper died, which its session outlives.
+    const char* failure = "exit_status";
+    if (exit_.kind == Exit::Kind::kSignal) failure = "exit_signal";
+    if (exit_.kind == Exit::Kind::kLost) failure = "supervisor_lost";
+    ending.failure = Code::of(failure);
   }
   return ending;
 }

@@ -106,6 +106,7 @@ class LiveSession final : public kj::Refcounted, private kj::TaskSet::ErrorHandl
   void stopDraining();
   void planTick();
   void wake();
+  void tightenHome() const;
   Ending judge() const;
   state::ActionCounts counts() const;
   template <redaction::Boundary B>

@@ -81,6 +81,19 @@ TEST(Life, ALostSupervisorEndsItsActionAndItsTree) {
   expectGone(below);
 }
 
+// The session outlives its keeper and reports the loss; that is no exit status of the command.
+TEST(Life, ALostKeeperIsToldAsLost) {
+  LiveBroker broker;
+  const auto token = broker.token();
+  const auto started = startLong(broker, token);
+  const auto below = descendants(broker.child("session"));
+  ASSERT_GE(below.size(), 2U);
+  ::kill(below.front(), SIGKILL);
+  const auto ended = broker.ended(started.session, token);
+  EXPECT_EQ(ended.at("/session/failureCode"), "supervisor_lost");
+  expectGone(below);
+}
+
 TEST(Life, SessionsLiveOnWhenTheFrontIsKilled) {
   LiveBroker broker;
   const auto token = broker.token();
