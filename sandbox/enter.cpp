@@ -41,7 +41,9 @@ void refuseRootAndThreads() {
 }
 
 void lowerLimits(const Policy& policy) {
-  const Limit noCore{RLIMIT_CORE, 0, "a core file would hold what was never to be stored"};
+  // 1 and not 0: where core_pattern is a pipe the kernel ignores the limit but for the value 1, and for a
+  // file 1 is too small as well.
+  const Limit noCore{RLIMIT_CORE, 1, "a core dump would hold what was never to be stored"};
   applyLimits({&noCore, 1});
   applyLimits(policy.limits);
 }

@@ -26,7 +26,7 @@ enum class Traps {
 struct Policy {
   std::string_view name;      // a label, for events and diagnostics
   std::vector<int> keep;      // what stays open; every other descriptor is closed, 0 to 2 included
-  std::vector<Limit> limits;  // RLIMIT_CORE becomes 0 in any case
+  std::vector<Limit> limits;  // RLIMIT_CORE becomes 1, no core dump, in any case
   Namespaces namespaces;
   std::vector<MountStep>
       mounts;             // done where there is a mount namespace, else left out and named in the posture

@@ -26,12 +26,6 @@ constexpr std::uint32_t kInit = 1;               // the keeper, in a pid namespa
 constexpr std::uint32_t kIoPriorityProcess = 1;  // IOPRIO_WHO_PROCESS and _USER of the kernel's ioprio.h
 constexpr std::uint32_t kIoPriorityUser = 3;
 
-// AF_UNIX only where no socket of others is in sight: file sockets are hidden by a mount namespace, abstract
-// ones by a network namespace or by Landlock's scope.
-bool mayUseUnixSockets(const sandbox::NamespacePosture& namespaces, int landlockAbi) {
-  return namespaces.mount && (namespaces.network || landlockAbi >= kAbiOfScopes);
-}
-
 std::vector<int> socketFamilies(Network network, const sandbox::NamespacePosture& namespaces,
                                 int landlockAbi) {
   std::vector<int> allowed;
@@ -55,13 +49,18 @@ Family fastOpen() {
            {SYS_sendmmsg, {masked(3, kFlag, kFlag)}}}};
 }
 
-// prlimit64 on any process but the caller: a number is not 0 exactly if it has a bit.
-Family limitsOfOthers() {
-  Family family{"limitsOfOthers", {}};
+// The argument is a number other than 0: it has a bit.
+void addUnlessZero(Family& family, int number, unsigned argument) {
   for (unsigned bit = 0; bit < 32; ++bit) {
     const std::uint64_t one = std::uint64_t{1} << bit;
-    family.calls.push_back({SYS_prlimit64, {masked(0, one, one)}});
+    family.calls.push_back({number, {masked(argument, one, one)}});
   }
+}
+
+// prlimit64 on any process but the caller.
+Family limitsOfOthers() {
+  Family family{"limitsOfOthers", {}};
+  addUnlessZero(family, SYS_prlimit64, 0);
   return family;
 }
 
@@ -81,6 +80,17 @@ Family schedulingOfInit() {
            {SYS_ioprio_set, {is32(0, kIoPriorityProcess), is32(1, kInit)}}}};
 }
 
+// Of any process, thread or group but the caller and its own.
+Family schedulingOfOthers() {
+  Family family{"schedulingOfOthers", {}};
+  for (const int number :
+       {SYS_sched_setaffinity, SYS_sched_setparam, SYS_sched_setscheduler, SYS_sched_setattr}) {
+    addUnlessZero(family, number, 0);
+  }
+  for (const int number : {SYS_setpriority, SYS_ioprio_set}) addUnlessZero(family, number, 1);
+  return family;
+}
+
 // Named by numbers that any process of the same user can guess or list.
 Family sharedIpc() {
   return plain("sharedIpc",
@@ -92,7 +102,33 @@ Family lineDisciplines() {
   return {"lineDisciplines", {{SYS_ioctl, {is32(1, TIOCSETD)}}}};
 }
 
+// What the kernel judges by the uid alone, on processes and files that nothing else hides.
+void refuseWhatIsShared(sandbox::SeccompPolicy& policy, const sandbox::NamespacePosture& namespaces) {
+  using sandbox::refuse;
+  if (namespaces.pid) {
+    policy.rules.push_back(refuse(schedulingOfInit(), EPERM, "the keeper has to be awake"));
+  } else {
+    policy.rules.push_back(
+        refuse(schedulingOfOthers(), EPERM, "every process of this user could be made to starve"));
+  }
+  if (!namespaces.ipc)
+    policy.rules.push_back(refuse(sharedIpc(), EPERM, "memory and queues of other processes"));
+  if (!namespaces.mount) {
+    policy.rules.push_back(
+        refuse(families::attributesByPath(), EOPNOTSUPP,
+               "attributes of any file of this user; tools take it for a file system without"));
+    policy.rules.push_back(
+        refuse(families::fileNotification(), EPERM, "watches what others do with their files"));
+  }
+}
+
 }  // namespace
+
+// AF_UNIX only where no socket of others is in sight: file sockets are hidden by a mount namespace, abstract
+// ones by a network namespace or by Landlock's scope.
+bool mayUseUnixSockets(const sandbox::NamespacePosture& namespaces, int landlockAbi) {
+  return namespaces.mount && (namespaces.network || landlockAbi >= kAbiOfScopes);
+}
 
 sandbox::SeccompPolicy commandCalls(Network network, const sandbox::NamespacePosture& namespaces,
                                     int landlockAbi) {
@@ -117,13 +153,16 @@ sandbox::SeccompPolicy commandCalls(Network network, const sandbox::NamespacePos
       refuse(limitsOfOthers(), EPERM,
              "lowering another's limits ends it; Landlock does not look at this call"),
       refuse(prioritiesOfAll(), EPERM, "slows down everything else of this user"),
+      refuse(families::setIdModes(), EPERM, "whoever executes such a file becomes the broker's user"),
+      refuse(families::openByStructure(), ENOSYS,
+             "its mode can't be read by a filter; callers fall back to openat"),
+      refuse(families::memoryFiles(), ENOSYS,
+             "memory that no limit sees, code without a file; callers fall back"),
       refuse(families::newerThanKnown(), ENOSYS, "calls that nobody has judged yet"),
   };
   if (network == Network::kFull)
     policy.rules.push_back(refuse(fastOpen(), EOPNOTSUPP, "connects past Landlock's port rules"));
-  if (namespaces.pid) policy.rules.push_back(refuse(schedulingOfInit(), EPERM, "the keeper has to be awake"));
-  if (!namespaces.ipc)
-    policy.rules.push_back(refuse(sharedIpc(), EPERM, "memory and queues of other processes"));
+  refuseWhatIsShared(policy, namespaces);
   return policy;
 }
 

@@ -7,6 +7,10 @@
 
 namespace factionos::session {
 
+// Whether the command may make sockets of the unix family. Those of others are out of sight then, but for
+// socket files that lie in its own directories.
+bool mayUseUnixSockets(const sandbox::NamespacePosture& namespaces, int landlockAbi);
+
 sandbox::SeccompPolicy commandCalls(Network network, const sandbox::NamespacePosture& namespaces,
                                     int landlockAbi);
 

@@ -55,8 +55,10 @@ sandbox::FileRules files(const CommandScope& scope, const sandbox::NamespacePost
       namespaces.mount ? access::kReadWrite
                        : access::kReadFile | access::kWrite | access::kMakeReg | access::kRemoveFile,
       "shared memory and semaphores"));
-  if (namespaces.mount)
+  if (namespaces.mount) {
+    rules.push_back(allowPath("/var/tmp", access::kReadWriteExec, "private; some tools know no other place"));
     rules.push_back(allowPath("/", access::kReadDir, "a root of its own: its listing tells nothing"));
+  }
   return files;
 }
 
@@ -122,8 +124,9 @@ std::vector<std::string_view> commandPosture(const CommandScope& scope,
   if (scope.protectedLinks == ProtectedLinks::kSome) labels.push_back("protected_paths:links_replaceable");
   if (!namespaces.mount || !namespaces.pid) labels.push_back("proc_shared");
   if (!namespaces.mount) labels.push_back("shm_shared");
+  if (!namespaces.mount) labels.push_back("metadata:unguarded");
+  if (mayUseUnixSockets(namespaces, landlockAbi)) labels.push_back("unix_sockets:workspace");
   if (!namespaces.ipc) labels.push_back("sysv_ipc:refused");
-  if (!namespaces.pid) labels.push_back("scheduling_shared");
   if (!namespaces.pid && landlockAbi < kAbiOfScopes) labels.push_back("signals:unscoped");
   if (scope.network == Network::kFull && landlockAbi < kAbiOfScopes)
     labels.push_back("abstract_sockets:refused");

@@ -13,6 +13,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/io_uring.h>
+#include <linux/openat2.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -25,6 +26,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 namespace {
@@ -114,6 +116,47 @@ long ioUring() {
   return syscall(SYS_io_uring_setup, 4, &params);
 }
 
+std::uint32_t modeOf(const Arguments& words) {
+  return static_cast<std::uint32_t>(number(words.at(1)));
+}
+
+long changeMode(const Arguments& words, int call) {
+  if (call == SYS_fchmod)
+    return syscall(SYS_fchmod, open(words.at(0).c_str(), O_RDONLY | O_CLOEXEC), modeOf(words));
+  if (call == SYS_chmod) return syscall(SYS_chmod, words.at(0).c_str(), modeOf(words));
+  return syscall(call, AT_FDCWD, words.at(0).c_str(), modeOf(words), 0);
+}
+
+// The bits that the umask would not take away are the ones that are asked for here.
+long makeUnnamed(const Arguments& words) {
+  const std::string name = words.at(0);
+  const std::size_t slash = name.rfind('/');
+  const std::string directory = slash == std::string::npos ? "." : name.substr(0, slash);
+  const int file = open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, modeOf(words));
+  if (file < 0) return -1;
+  const std::string path = "/proc/self/fd/" + std::to_string(file);
+  return linkat(AT_FDCWD, path.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW);
+}
+
+long makeByStructure(const Arguments& words) {
+  open_how how{};
+  how.flags = O_CREAT | O_WRONLY | O_CLOEXEC;
+  how.mode = modeOf(words);
+  return syscall(SYS_openat2, AT_FDCWD, words.at(0).c_str(), &how, sizeof how);
+}
+
+long scheduleByAttributes(long pid) {
+  struct {
+    std::uint32_t size = 48;
+    std::uint32_t policy = SCHED_OTHER;
+    std::uint64_t flags = 0;
+    std::int32_t nice = 0;
+    std::uint32_t priority = 0;
+    std::uint64_t runtime = 0, deadline = 0, period = 0;
+  } attributes;
+  return syscall(SYS_sched_setattr, pid, &attributes, 0U);
+}
+
 using Act = long (*)(const Arguments&);
 
 const std::map<std::string, Act>& acts() {
@@ -125,6 +168,32 @@ const std::map<std::string, Act>& acts() {
       {"truncate", [](const Arguments& a) -> long { return truncate(a.at(0).c_str(), 0); }},
       {"mkdir", [](const Arguments& a) -> long { return mkdir(a.at(0).c_str(), 0755); }},
       {"rename", [](const Arguments& a) -> long { return rename(a.at(0).c_str(), a.at(1).c_str()); }},
+      {"link", [](const Arguments& a) -> long { return link(a.at(0).c_str(), a.at(1).c_str()); }},
+      {"chmod", [](const Arguments& a) { return changeMode(a, SYS_chmod); }},
+      {"fchmod", [](const Arguments& a) { return changeMode(a, SYS_fchmod); }},
+      {"fchmodat", [](const Arguments& a) { return changeMode(a, SYS_fchmodat); }},
+      {"fchmodat2", [](const Arguments& a) { return changeMode(a, 452); }},
+      {"make-openat",
+       [](const Arguments& a) {
+         return syscall(SYS_openat, AT_FDCWD, a.at(0).c_str(), O_CREAT | O_WRONLY, modeOf(a));
+       }},
+      {"make-open",
+       [](const Arguments& a) { return syscall(SYS_open, a.at(0).c_str(), O_CREAT | O_WRONLY, modeOf(a)); }},
+      {"make-creat", [](const Arguments& a) { return syscall(SYS_creat, a.at(0).c_str(), modeOf(a)); }},
+      {"make-unnamed", makeUnnamed},
+      {"make-mknod",
+       [](const Arguments& a) { return syscall(SYS_mknod, a.at(0).c_str(), S_IFREG | modeOf(a), 0); }},
+      {"make-mknodat",
+       [](const Arguments& a) {
+         return syscall(SYS_mknodat, AT_FDCWD, a.at(0).c_str(), S_IFREG | modeOf(a), 0);
+       }},
+      {"make-openat2", makeByStructure},
+      {"memfd", [](const Arguments&) { return syscall(SYS_memfd_create, "x", 0U); }},
+      {"memfd-secret", [](const Arguments&) { return syscall(447, 0U); }},
+      {"setxattr",
+       [](const Arguments& a) -> long { return setxattr(a.at(0).c_str(), "user.probe", "x", 1, 0); }},
+      {"removexattr", [](const Arguments& a) -> long { return removexattr(a.at(0).c_str(), "user.probe"); }},
+      {"fanotify", [](const Arguments&) { return syscall(SYS_fanotify_init, 0x200U, 0U); }},
       {"unlink", [](const Arguments& a) -> long { return unlink(a.at(0).c_str()); }},
       {"variable",
        [](const Arguments& a) -> long {
@@ -187,6 +256,26 @@ const std::map<std::string, Act>& acts() {
          CPU_SET(0, &set);
          return sched_setaffinity(static_cast<pid_t>(number(a.at(0))), sizeof set, &set);
        }},
+      {"schedule",
+       [](const Arguments& a) -> long {
+         const sched_param parameters{};
+         return sched_setscheduler(static_cast<pid_t>(number(a.at(0))), SCHED_OTHER, &parameters);
+       }},
+      {"schedule-parameters",
+       [](const Arguments& a) -> long {
+         const sched_param parameters{};
+         return sched_setparam(static_cast<pid_t>(number(a.at(0))), &parameters);
+       }},
+      {"schedule-attributes", [](const Arguments& a) { return scheduleByAttributes(number(a.at(0))); }},
+      {"renice",
+       [](const Arguments& a) -> long {
+         return setpriority(PRIO_PROCESS, static_cast<id_t>(number(a.at(0))), 0);
+       }},
+      {"renice-group",
+       [](const Arguments& a) -> long {
+         return setpriority(PRIO_PGRP, static_cast<id_t>(number(a.at(0))), 0);
+       }},
+      {"ionice", [](const Arguments& a) { return syscall(SYS_ioprio_set, 1, number(a.at(0)), 0); }},
       {"shared-memory",
        [](const Arguments&) -> long {
          const int segment = shmget(IPC_PRIVATE, 4096, 0600);

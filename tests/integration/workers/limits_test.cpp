@@ -93,6 +93,37 @@ TEST(MemoryOfTmp, FilesInAPrivateTmpCountAsMemory) {
   EXPECT_EQ(running->finish().reason, schema::EndReason::LIMIT_MEMORY);
 }
 
+TEST(MemoryOfTmp, FilesInAPrivateVarTmpCountAsMemory) {
+  Broker broker;
+  capnp::MallocMessageBuilder message;
+  auto limits = message.initRoot<schema::Limits>();
+  limits.setMemoryBytes(std::uint64_t{64} << 20);
+  const auto running = broker.start(
+      shell("head -c 30000000 /dev/zero > /tmp/a; head -c 30000000 /dev/zero > /var/tmp/b && echo made; "
+            "head -c 20000000 /dev/zero | tail -c 19000000 | sleep 60"),
+      limits.asReader());
+  EXPECT_EQ(running->finish().reason, schema::EndReason::LIMIT_MEMORY);
+  EXPECT_NE(running->result.output.find("made"), std::string::npos);
+}
+
+// Segments of 25 MiB, each filled and detached: never is more than one mapped.
+TEST(MemoryOfSegments, SegmentsThatNobodyMapsCountAsMemory) {
+  if (access("/usr/bin/python3", X_OK) != 0 && lacks("python3")) GTEST_SKIP();
+  Broker broker;
+  capnp::MallocMessageBuilder message;
+  auto limits = message.initRoot<schema::Limits>();
+  limits.setMemoryBytes(std::uint64_t{100} << 20);
+  const auto running =
+      broker.start(argv({"/usr/bin/python3", "-c",
+                         "import ctypes, time\nc = ctypes.CDLL(None)\nsize = 25 << 20\n"
+                         "c.shmat.restype = ctypes.c_void_p\nfor i in range(6):\n"
+                         "  at = c.shmat(c.shmget(0, ctypes.c_size_t(size), 0o1600), None, 0)\n"
+                         "  ctypes.memset(at, 1, size); c.shmdt(ctypes.c_void_p(at))\n"
+                         "print('filled'); time.sleep(20)"}),
+                   limits.asReader());
+  EXPECT_EQ(running->finish().reason, schema::EndReason::LIMIT_MEMORY);
+}
+
 TEST_P(Limits, OthersWorkWhileOneMeetsItsCap) {
   Broker broker;
   capnp::MallocMessageBuilder message;

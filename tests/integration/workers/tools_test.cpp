@@ -59,6 +59,38 @@ TEST_P(Tools, P46_GitReadsAndWritesItsRepository) {
   EXPECT_EQ(result.output, "?? file\r\none\r\nclean\r\n");
 }
 
+TEST_P(Tools, GitMovesBetweenDirectories) {
+  if (access("/usr/bin/git", X_OK) != 0 && lacks("git")) GTEST_SKIP();
+  Broker broker;
+  const std::string init =
+      "cd '" + broker.world.workspace +
+      "' && env -i HOME=/nonexistent git init -q . && mkdir a b && touch a/file && git add a";
+  ASSERT_EQ(std::system(init.c_str()), 0);
+  EXPECT_EQ(broker.run(shell("git mv a/file b/file && git ls-files", GetParam())).output, "b/file\r\n");
+}
+
+TEST_P(Tools, ArchivesAndCopiesKeepWhatTheyMay) {
+  Broker broker;
+  const Result result = broker.run(
+      shell("mkdir a && echo x > a/file && chmod 751 a/file && ln a/file a/again && ln -s file a/link && "
+            "tar cf a.tar a && mkdir b && tar xpf a.tar -C b && cp -a a c && mv c b/c && "
+            "stat -c %a b/a/file b/c/file && stat -c %h b/a/again",
+            GetParam()));
+  EXPECT_EQ(result.output, "751\r\n751\r\n2\r\n");
+}
+
+TEST_P(Tools, NodeRuns) {
+  if (access("/usr/bin/node", X_OK) != 0 && lacks("node")) GTEST_SKIP();
+  Broker broker;
+  const Result result = broker.run(
+      argv({"/usr/bin/node", "-e",
+            "const fs = require('fs'); fs.mkdirSync('a'); fs.mkdirSync('b'); fs.writeFileSync('a/x', 'x');"
+            "fs.renameSync('a/x', 'b/x'); fs.copyFileSync('b/x', 'a/y'); console.log(fs.readFileSync('a/y', "
+            "'utf8'))"},
+           GetParam()));
+  EXPECT_EQ(result.output, "x\r\n");
+}
+
 TEST_P(Tools, P46_MakeBuildsWithACompiler) {
   if ((access("/usr/bin/make", X_OK) != 0 || access("/usr/bin/cc", X_OK) != 0) && lacks("make and cc"))
     GTEST_SKIP();

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -338,7 +339,7 @@ TEST(CommandPolicy, OrdinaryCallsPass) {
 
 TEST(CommandPolicy, EveryRuleHasAReason) {
   for (const sandbox::Policy& policy : {commandPolicy(scopeOf(Network::kFull), everyNamespace(), 7),
-                                        session::policy(), keeperPolicy({0, 1, 2})}) {
+                                        session::policy({}), keeperPolicy({0, 1, 2})}) {
     for (const auto& rule : policy.seccomp.rules)
       EXPECT_FALSE(rule.reason.empty()) << policy.name << rule.family.name;
     for (const auto& rule : policy.files.rules) EXPECT_FALSE(rule.reason.empty()) << policy.name << rule.path;
@@ -392,12 +393,68 @@ TEST(MountPlan, GuardsComeAfterTheWorkspaceAndThePivotLast) {
 
 TEST(CommandPosture, SaysWhatIsNotThere) {
   using testing::Contains;
-  EXPECT_THAT(commandPosture(scopeOf(Network::kNone), everyNamespace(), 7),
-              UnorderedElementsAre("limits:watched", "protected_paths:existing_only"));
+  EXPECT_THAT(
+      commandPosture(scopeOf(Network::kNone), everyNamespace(), 7),
+      UnorderedElementsAre("limits:watched", "protected_paths:existing_only", "unix_sockets:workspace"));
   const auto poor = commandPosture(scopeOf(Network::kFull), sandbox::NamespacePosture(), 3);
-  for (const char* label :
-       {"protected_paths:none", "proc_shared", "shm_shared", "signals:unscoped", "api_port:reachable"}) {
+  for (const char* label : {"protected_paths:none", "proc_shared", "shm_shared", "signals:unscoped",
+                            "api_port:reachable", "metadata:unguarded", "sysv_ipc:refused"}) {
     EXPECT_THAT(poor, Contains(label));
+  }
+}
+
+std::set<std::string_view> everyLabel() {
+  std::set<std::string_view> labels = {"proc_mount_refused"};
+  const auto add = [&labels](const std::vector<std::string_view>& more) {
+    labels.insert(more.begin(), more.end());
+  };
+  const sandbox::NamespaceSupport nothing{EPERM, EPERM, EPERM, EPERM, EPERM, EPERM};
+  add(sandbox::enterNamespaces(commandNamespaces(Network::kNone, Namespaces::kWherePossible), nothing)
+          .missing);
+  for (const Network network : {Network::kNone, Network::kLoopback, Network::kFull}) {
+    CommandScope scope = scopeOf(network);
+    scope.protectedLinks = ProtectedLinks::kSome;
+    scope.apiPort = 1;
+    for (unsigned kinds = 0; kinds < 32; ++kinds) {
+      sandbox::NamespacePosture posture;
+      posture.user = kinds != 0;
+      posture.pid = (kinds & 1U) != 0;
+      posture.mount = (kinds & 2U) != 0;
+      posture.network = (kinds & 4U) != 0;
+      posture.ipc = (kinds & 8U) != 0;
+      posture.uts = (kinds & 16U) != 0;
+      for (int abi = 1; abi < 8; ++abi) {
+        add(commandPosture(scope, posture, abi));
+        const sandbox::Policy policy = commandPolicy(scope, posture, abi);
+        add(sandbox::missingAt(abi, {policy.files, policy.tcp, policy.scopes}));
+      }
+    }
+  }
+  return labels;
+}
+
+TEST(CommandPosture, EveryLabelIsInTheOperatorsList) {
+  std::ifstream file(FACTIONOS_SOURCE_DIR "/docs/operating.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto labels = everyLabel();
+  EXPECT_GT(labels.size(), 20U);
+  for (const std::string_view label : labels) {
+    EXPECT_NE(text.find("`" + std::string(label) + "`"), std::string::npos) << label;
+  }
+}
+
+TEST(SystemPaths, NoSocketDirectoryIsGranted) {
+  for (const SystemDirectory& directory : systemDirectories()) {
+    for (const char* sockets : {"/run", "/var/run", "/tmp", "/var/lib"}) {
+      EXPECT_FALSE(isWithin(directory.path, sockets) || isWithin(sockets, directory.path)) << directory.path;
+    }
+  }
+  for (const SystemFile& file : systemFacts()) EXPECT_TRUE(isWithin(file.path, "/sys")) << file.path;
+  // Below /run single files alone, granted with rights that hold for files only.
+  const sandbox::Policy policy = commandPolicy(scopeOf(Network::kFull), sandbox::NamespacePosture(), 7);
+  for (const auto& rule : policy.files.rules) {
+    if (!isWithin(rule.path, "/run")) continue;
+    EXPECT_EQ(rule.access, sandbox::access::kReadFile) << rule.path;
   }
 }
 

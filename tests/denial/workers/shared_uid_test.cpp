@@ -1,0 +1,65 @@
+// What the kernel judges by the uid alone: where nothing hides the others of this uid, it is refused, or
+// told.
+#include <algorithm>
+
+#include "box.h"
+
+namespace factionos::test {
+namespace {
+
+class SharedUid : public testing::TestWithParam<Story> {};
+INSTANTIATE_TEST_SUITE_P(Stories, SharedUid, testing::Values(Story::kNamespaces, Story::kForbidden),
+                         storyName);
+
+bool tells(const Result& result, const std::string& label) {
+  return std::ranges::find(result.posture, label) != result.posture.end();
+}
+
+TEST_P(SharedUid, NobodyElseIsSlowedDown) {
+  Box box(GetParam());
+  const std::string own = std::to_string(getpid());
+  for (const char* act : {"pin", "schedule", "schedule-parameters", "schedule-attributes", "renice",
+                          "renice-group", "ionice"}) {
+    // The group of a test may hold processes of the user that started it.
+    const std::string control = Box::control({act, own});
+    if (act != std::string("renice-group")) {
+      EXPECT_EQ(control, "ok") << act;
+    }
+    EXPECT_EQ(box.inside({act, own}), box.namespaces() ? "ESRCH" : "EPERM") << act;
+    EXPECT_EQ(box.inside({act, "0"}), "ok") << act;
+  }
+}
+
+TEST_P(SharedUid, AttributesByPathAreRefusedWhereNothingHidesTheFile) {
+  Box box(GetParam());
+  const std::string file = box.world().outside + "/file";
+  box.world().write(file, "x");
+  EXPECT_EQ(box.inside({"setxattr", file}), box.namespaces() ? "ENOENT" : "EOPNOTSUPP");
+  EXPECT_EQ(box.inside({"removexattr", file}), box.namespaces() ? "ENOENT" : "EOPNOTSUPP");
+  EXPECT_NE(Box::control({"setxattr", file}), "EPERM");
+  if (!box.namespaces()) {
+    EXPECT_EQ(box.inside({"fanotify"}), "EPERM");
+  }
+}
+
+// Landlock looks at neither modes nor times nor watches; so it is told.
+TEST_P(SharedUid, MetadataOfOthersIsGuardedByTheMountNamespaceOrToldToBeUnguarded) {
+  Box box(GetParam());
+  const std::string file = box.world().outside + "/file";
+  box.world().write(file, "x");
+  EXPECT_EQ(box.inside({"chmod", file, "0604"}), box.namespaces() ? "ENOENT" : "ok");
+  EXPECT_EQ(tells(box.broker.run(argv({"true"}, GetParam())), "metadata:unguarded"), !box.namespaces());
+}
+
+// A socket file in the workspace is the workspace's: whoever listens there is reached where the family is
+// allowed.
+TEST_P(SharedUid, ListenersInTheWorkspaceAreReachedWhereThePostureSaysSo) {
+  Box box(GetParam());
+  const Listener listener(box.world().workspace + "/own.sock");
+  EXPECT_EQ(box.inside({"connect-path", "own.sock"}), box.namespaces() ? "ok" : "EACCES");
+  EXPECT_EQ(listener.heard(), box.namespaces());
+  EXPECT_EQ(tells(box.broker.run(argv({"true"}, GetParam())), "unix_sockets:workspace"), box.namespaces());
+}
+
+}  // namespace
+}  // namespace factionos::test
