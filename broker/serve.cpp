@@ -30,14 +30,16 @@ struct Opened {
   std::unique_ptr<state::Keys> keys;
 };
 
-Opened openState(const home::Home& home, audit::Anchor* anchor) {
+Opened openState(const home::Home& home, audit::Anchor* anchor, const Seams& seams) {
   const std::filesystem::path folder = std::filesystem::path(home.path()) / "state";
   Opened opened;
   opened.paths = {.stateDirectory = folder};
   opened.keys = std::make_unique<state::Keys>(state::Keys::load(folder / "keys"));
   opened.writerDatabase = std::make_unique<state::Database>(folder / "state.db", state::Access::kReadWrite);
-  opened.log = audit::AuditLog::open(
-      opened.paths, {.anchor = anchor, .committedThrough = state::committedThrough(*opened.writerDatabase)});
+  opened.log = audit::AuditLog::open(opened.paths,
+                                     {.faults = seams.writes,
+                                      .anchor = anchor,
+                                      .committedThrough = state::committedThrough(*opened.writerDatabase)});
   opened.reader = std::make_unique<state::Database>(folder / "state.db", state::Access::kReadOnly);
   return opened;
 }
@@ -49,12 +51,14 @@ identity::PublicKey firstAuditKey(const audit::AuditPaths& paths) {
   return std::get<audit::Genesis>(lines.front().body).key;
 }
 
-std::uint64_t raiseEpoch(state::Writer& writer) {
+std::uint64_t raiseEpoch(state::Writer& writer, const Seams& seams) {
   std::uint64_t epoch = 0;
+  reach(seams.steps, Step::kRaiseEpoch, Edge::kBefore);
   auto result = writer.runBatch({[&epoch](state::Transaction& transaction) {
     epoch = state::MetaTable(transaction.database()).raise(state::Counter::kBootEpoch);
   }});
   if (result.errors.front()) std::rethrow_exception(result.errors.front());
+  reach(seams.steps, Step::kRaiseEpoch, Edge::kAfter);
   return epoch;
 }
 
@@ -78,7 +82,7 @@ kj::Promise<void> keepLived(Core& core, const audit::AuditLog& audit) {
   return core.timer.afterDelay(kLivedInterval).then([&core, &audit]() {
     if (!audit.anchored()) log(Level::kError, "audit_anchor_failed");
     const auto now = core.lived.now();
-    return commit<bool>(core,
+    return commit<bool>(core, Step::kLived,
                         [&core, now](state::Transaction& transaction) {
                           state::MetaTable(transaction.database())
                               .set(state::Counter::kLivedMs, static_cast<std::uint64_t>(now.ms));
@@ -111,21 +115,23 @@ enum class End { kSignal, kLauncherLost, kFrontRefused };
 }  // namespace
 
 int serve(Gathered gathered) {
-  auto opened = openState(gathered.home, gathered.anchor);
+  auto opened = openState(gathered.home, gathered.anchor, gathered.seams);
   const auto identity = firstAuditKey(opened.paths);
-  state::Writer writer(*opened.writerDatabase, *opened.log);
-  const auto epoch = raiseEpoch(writer);
+  state::Writer writer(*opened.writerDatabase, *opened.log, audit::systemNow, gathered.seams.writes);
+  const auto epoch = raiseEpoch(writer, gathered.seams);
   const idempotency::Idempotency idempotency(
       *opened.keys, epoch, std::chrono::milliseconds(gathered.config.limits.idempotencyTtl).count());
   const idempotency::LivedClock lived(state::MetaTable(*opened.reader).get(state::Counter::kLivedMs));
   RuleBook rules(gathered.home, *opened.keys, std::move(gathered.rules),
                  gathered.operatorKey ? policy::Approver::kPresent : policy::Approver::kAbsent);
   Recovered recovered;
+  reach(gathered.seams.steps, Step::kRecover, Edge::kBefore);
   auto restored = writer.runBatch({[&](state::Transaction& transaction) {
     rules.restore(transaction);
     recovered = recover(transaction, idempotency, lived.now());
   }});
   if (restored.errors.front()) std::rethrow_exception(restored.errors.front());
+  reach(gathered.seams.steps, Step::kRecover, Edge::kAfter);
   if (recovered.actions != 0)
     log(Level::kWarning, "recovered", {{"actions", recovered.actions}, {"keys", recovered.keys}});
 
@@ -154,7 +160,8 @@ int serve(Gathered gathered) {
             .scratch = scratch,
             .apiPort = gathered.listeners.port,
             .changes = changes,
-            .health = health};
+            .health = health,
+            .steps = gathered.seams.steps};
   LogErrors errors;
   kj::TaskSet background(errors);
   background.add(reloadOnHangup(loop, core, rules));
@@ -162,7 +169,7 @@ int serve(Gathered gathered) {
   background.add(keepLived(core, *opened.log));
   background.add(watchEvents(loop, gathered.launcher.events.get()));
 
-  Workers workers(loop, rpc::OwnFd(gathered.launcher.line.release()));
+  Workers workers(loop, rpc::OwnFd(gathered.launcher.line.release()), gathered.seams.steps);
   End end = End::kSignal;
   // From here on a launcher that is lost ends the broker, whatever it was doing.
   auto lost = workers.lost().then([]() { return End::kLauncherLost; });

@@ -2,6 +2,8 @@
 
 #include "broker/adopted.h"
 #include "broker/audit/anchor.h"
+#include "broker/audit/fault_points.h"
+#include "broker/core/steps.h"
 #include "broker/executors/session_output.h"
 #include "broker/home/config.h"
 #include "broker/home/home.h"
@@ -12,7 +14,13 @@
 
 namespace factionos::broker {
 
-// What main() gathered before the sandbox was entered.
+// Where tests stop the process; null in production.
+struct Seams {
+  StepPoints* steps = nullptr;
+  audit::FaultPoints* writes = nullptr;
+};
+
+// What runDaemon() gathered before the sandbox was entered.
 struct Gathered {
   const home::Home& home;
   const home::Config& config;
@@ -26,6 +34,7 @@ struct Gathered {
   const AdoptedChildren& adopted;
   audit::Anchor* anchor = nullptr;  // null: none is configured
   bool printAddress = false;
+  Seams seams;
 };
 
 // Opens the state, recovers, serves until SIGTERM or SIGINT; SIGHUP reads the policy again. Inside the

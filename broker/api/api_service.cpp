@@ -214,7 +214,7 @@ kj::Promise<void> ApiService::decide(Context context, schema::Verdict verdict) {
   };
   auto& core = services_.core;
   return commit<Decided>(
-             core,
+             core, Step::kDecide,
              [&core, key, digest, wanted, proven, proofGiven = proof.has_value(), caller = caller_.id(),
               usableFor = core.config.limits.approvalExpiry](state::Transaction& transaction) {
                const auto now = core.lived.now();

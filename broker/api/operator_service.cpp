@@ -136,7 +136,7 @@ class OperatorService final : public schema::Operator::Server {
                          .idempotency = audit::Code::of("none"),
                          .result = audit::Code::of("done"),
                          .target = actions::targetOf(*row)};
-    return commit<bool>(services_.core,
+    return commit<bool>(services_.core, Step::kReveal,
                         [record](state::Transaction& transaction) {
                           actions::note(transaction, record);
                           return true;

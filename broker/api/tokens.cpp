@@ -122,7 +122,7 @@ kj::Promise<Outcome<std::string>> createToken(Core& core, identity::TokenIndex& 
                 .detail = "A token needs a name that is a label and at least one scope.",
                 .field = "name"});
   auto token = std::make_shared<identity::MintedToken>(std::move(minted).value());
-  return commit<bool>(core,
+  return commit<bool>(core, Step::kTokenCreate,
                       [row = token->row](state::Transaction& transaction) {
                         insertToken(transaction, row);
                         return true;
@@ -138,7 +138,7 @@ kj::Promise<Outcome<std::string>> createToken(Core& core, identity::TokenIndex& 
 kj::Promise<Outcome<bool>> revokeToken(Core& core, identity::TokenIndex& index, std::string_view name) {
   const auto label = Label::parse(name);
   if (!label) return Outcome<bool>(Refused{.code = ProblemCode::NOT_FOUND, .field = "name"});
-  return commit<bool>(core,
+  return commit<bool>(core, Step::kTokenRevoke,
                       [label = *label](state::Transaction& transaction) {
                         if (!state::TokenTable(transaction.database()).revoke(label, transaction.now()))
                           throw actions::Refusal({.code = ProblemCode::NOT_FOUND, .field = "name"});

@@ -116,7 +116,7 @@ state::ActionRow ActionBook::decideIn(state::Transaction& transaction, const Ver
 
 kj::Promise<Outcome<state::ActionRow>> ActionBook::decide(Verdict verdict) {
   const auto usableFor = core_.config.limits.approvalExpiry;
-  return commit<state::ActionRow>(core_,
+  return commit<state::ActionRow>(core_, Step::kDecide,
                                   [verdict, usableFor](state::Transaction& transaction) {
                                     return decideIn(transaction, verdict, usableFor);
                                   })
@@ -135,7 +135,7 @@ kj::Promise<void> ActionBook::expireDue() {
     // Read first: an idle broker writes nothing.
     if (state::ActionTable(core_.reader).due(audit::systemNow(), 1).empty()) return expireDue();
     return commit<std::vector<state::ActionRow>>(
-               core_,
+               core_, Step::kExpire,
                [](state::Transaction& transaction) {
                  std::vector<state::ActionRow> expired;
                  for (const auto& row :

@@ -13,6 +13,7 @@
 
 #include "broker/actions/refusal.h"
 #include "broker/audit/audit_log.h"
+#include "broker/core/steps.h"
 #include "broker/home/config.h"
 #include "broker/home/home.h"
 #include "broker/idempotency/idempotency.h"
@@ -62,6 +63,7 @@ struct Core {
   std::uint16_t apiPort;  // that the front listens on; 0: none
   Pulse& changes;
   Health& health;
+  StepPoints* steps = nullptr;  // of tests alone
 };
 
 // Keys whose first request is under way in this process: a repeat is told so without asking the database.
@@ -99,15 +101,17 @@ const Refused* refusedIn(const Outcome<T>& outcome) {
   return std::get_if<Refused>(&outcome);
 }
 
-// Runs `mutation` (copyable; Transaction& → T) in the next group commit. What it threw, or what the disk
-// said, comes back as Refused; then nothing of it is in the state.
+// Runs `mutation` (copyable; Transaction& → T) in the next group commit. `step`: what it records. What it
+// threw, or what the disk said, comes back as Refused; then nothing of it is in the state.
 template <typename T, typename Mutation>
-kj::Promise<Outcome<T>> commit(Core& core, Mutation mutation) {
+kj::Promise<Outcome<T>> commit(Core& core, Step step, Mutation mutation) {
+  reach(core.steps, step, Edge::kBefore);
   auto slot = std::make_shared<std::optional<T>>();
   return core.writer
       .commit(
           [slot, mutation](state::Transaction& transaction) mutable { slot->emplace(mutation(transaction)); })
-      .then([slot, &core](state::CommitOutcome&& outcome) -> Outcome<T> {
+      .then([slot, &core, step](state::CommitOutcome&& outcome) -> Outcome<T> {
+        reach(core.steps, step, Edge::kAfter);
         try {
           outcome.orThrow();
           core.health = {};

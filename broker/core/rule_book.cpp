@@ -143,7 +143,7 @@ kj::Promise<home::Result<std::uint64_t>> RuleBook::reload(Core& core) {
   if (!loaded) return home::Result<std::uint64_t>(loaded.problem());
   auto rules = std::make_shared<policy::Policy>(std::move(loaded).value());
   const auto print = fingerprint(rules->revision());
-  return commit<std::uint64_t>(core,
+  return commit<std::uint64_t>(core, Step::kPolicyReload,
                                [print](state::Transaction& transaction) {
                                  state::MetaTable meta(transaction.database());
                                  transaction.audit({.family = Code::of("policy"),
@@ -183,7 +183,7 @@ kj::Promise<Outcome<std::string>> RuleBook::addGrant(Core& core, policy::Grant g
     std::int64_t id;
     std::uint64_t revision;
   };
-  return commit<Added>(core,
+  return commit<Added>(core, Step::kGrantAdd,
                        [grant](state::Transaction& transaction) {
                          auto row = rowOf(grant);
                          state::GrantTable(transaction.database()).insert(row);
@@ -208,7 +208,7 @@ kj::Promise<Outcome<std::string>> RuleBook::revokeGrant(Core& core, std::string 
   if (found == all.end()) return Outcome<std::string>(Refused{.code = schema::ProblemCode::NOT_FOUND});
   const auto number = std::stoll(id.substr(4));
   return commit<std::uint64_t>(
-             core,
+             core, Step::kGrantRemove,
              [grant = *found, number](state::Transaction& transaction) {
                state::GrantTable(transaction.database()).erase(number);
                transaction.audit(grantRecord(grant, "revoke"));

@@ -89,6 +89,7 @@ kj::Promise<bool> LiveSession::attach(StartedPty pty, schema::Descriptor::Client
   auto request = pty.pty.attachRequest();
   request.setMaster(kj::mv(master));
   request.setSink(kj::heap<Sink>(self_));
+  reach(core_.steps, Step::kAttach, Edge::kBefore);
   auto reply = request.send();
   auto gone = pty.worker.line->onDisconnect();
   pty_ = kj::mv(pty);
@@ -106,6 +107,7 @@ kj::Promise<bool> LiveSession::attach(StartedPty pty, schema::Descriptor::Client
   return rpc::withDeadline(core_.timer, kControlLimit,
                            kj::Promise<capnp::Response<schema::Pty::AttachResults>>(kj::mv(reply)))
       .then([this](capnp::Response<schema::Pty::AttachResults>&& response) {
+        reach(core_.steps, Step::kAttach, Edge::kAfter);
         if (!response.hasTerminal()) return false;
         terminal_ = response.getTerminal();
         state_ = schema::SessionState::RUNNING;
@@ -197,11 +199,13 @@ void LiveSession::planTick() {
 kj::Promise<Ending> LiveSession::watch() {
   // Held in memory until recorded: the promise chain owns nothing of this session but `this`, which its book
   // keeps.
+  reach(core_.steps, Step::kExited, Edge::kBefore);
   auto exited = KJ_ASSERT_NONNULL(supervisor_)
                     .session.exitedRequest()
                     .send()
                     .then(
                         [this](capnp::Response<schema::Session::ExitedResults>&& response) {
+                          reach(core_.steps, Step::kExited, Edge::kAfter);
                           const auto exit = response.getExit();
                           switch (exit.which()) {
                             case schema::Exit::CODE:
@@ -308,11 +312,13 @@ kj::Promise<std::optional<Refused>> LiveSession::input(std::string data) {
     auto request = terminal.inputRequest();
     request.setData({reinterpret_cast<const kj::byte*>(data.data()), data.size()});
     const auto size = data.size();
+    reach(core_.steps, Step::kInput, Edge::kBefore);
     return rpc::withDeadline(core_.timer, kInputLimit,
                              kj::Promise<capnp::Response<schema::Terminal::InputResults>>(request.send()))
         .then(
             [this,
              size](capnp::Response<schema::Terminal::InputResults>&& response) -> std::optional<Refused> {
+              reach(core_.steps, Step::kInput, Edge::kAfter);
               ++inputCount_;
               if (response.hasDenial() && response.getDenial().hasCode())
                 return refusedBy(response.getDenial());
@@ -336,11 +342,13 @@ kj::Promise<std::optional<Refused>> LiveSession::resize(std::uint16_t cols, std:
     auto request = terminal.resizeRequest();
     request.setCols(cols);
     request.setRows(rows);
+    reach(core_.steps, Step::kResize, Edge::kBefore);
     return rpc::withDeadline(core_.timer, kControlLimit,
                              kj::Promise<capnp::Response<schema::Terminal::ResizeResults>>(request.send()))
         .then(
             [this, cols,
              rows](capnp::Response<schema::Terminal::ResizeResults>&& response) -> std::optional<Refused> {
+              reach(core_.steps, Step::kResize, Edge::kAfter);
               if (response.hasDenial() && response.getDenial().hasCode())
                 return Refused{.code = schema::ProblemCode::SESSION_ENDED};
               facts_.cols = cols;
@@ -361,10 +369,12 @@ kj::Promise<std::optional<Refused>> LiveSession::signal(std::uint8_t number) {
     return std::optional<Refused>(Refused{.code = schema::ProblemCode::SESSION_ENDED});
   auto request = KJ_ASSERT_NONNULL(supervisor_).session.signalRequest();
   request.setNumber(number);
+  reach(core_.steps, Step::kSignal, Edge::kBefore);
   return rpc::withDeadline(core_.timer, kControlLimit,
                            kj::Promise<capnp::Response<schema::Session::SignalResults>>(request.send()))
       .then(
           [this](capnp::Response<schema::Session::SignalResults>&& response) -> std::optional<Refused> {
+            reach(core_.steps, Step::kSignal, Edge::kAfter);
             ++revision_;
             if (response.hasDenial() && response.getDenial().hasCode())
               return Refused{.code = schema::ProblemCode::SESSION_ENDED};
@@ -380,8 +390,12 @@ kj::Promise<void> LiveSession::kill(const char* reason) {
   if (endReason_ == nullptr) endReason_ = reason;
   ++revision_;
   FACTIONOS_IF_SOME(supervisor, supervisor_) {
+    reach(core_.steps, Step::kKill, Edge::kBefore);
     return supervisor.session.killRequest().send().then(
-        [](capnp::Response<schema::Session::KillResults>&&) {}, [](kj::Exception&&) {});
+        [this](capnp::Response<schema::Session::KillResults>&&) {
+          reach(core_.steps, Step::kKill, Edge::kAfter);
+        },
+        [](kj::Exception&&) {});
   }
   return kj::READY_NOW;
 }

@@ -111,11 +111,13 @@ kj::Promise<std::optional<Refused>> Preparation::run() {
         auto supervisor = kj::mv(started.get<StartedSession>());
         auto call = supervisor.session.prepareRequest();
         describe(call.initCommand());
+        reach(core_.steps, Step::kPrepare, Edge::kBefore);
         return rpc::withDeadline(core_.timer, kPrepareLimit,
                                  kj::Promise<capnp::Response<schema::Session::PrepareResults>>(call.send()))
             .then([this, supervisor = kj::mv(supervisor)](
                       capnp::Response<schema::Session::PrepareResults>&& response) mutable
                   -> std::optional<Refused> {
+              reach(core_.steps, Step::kPrepare, Edge::kAfter);
               if (!response.hasPrepared())
                 return refusedFor(view(response.getDenial().getCode()), view(response.getDenial().getRule()));
               return take(kj::mv(supervisor), response.getPrepared());

@@ -143,7 +143,7 @@ kj::Promise<RunReply> RunFlow::answer(std::string key) {
 }
 
 kj::Promise<RunReply> RunFlow::known() {
-  return commit<idempotency::Decision>(core_,
+  return commit<idempotency::Decision>(core_, Step::kKeyLookUp,
                                        [this](state::Transaction& transaction) {
                                          auto decision =
                                              core_.idempotency.begin(transaction, Label::of(caller_.id()),
@@ -210,7 +210,7 @@ kj::Promise<RunReply> RunFlow::propose() {
       idempotency::Decision decision;
       state::ActionRow row;
     };
-    return commit<Made>(core_,
+    return commit<Made>(core_, Step::kPropose,
                         [this, proposed, allowed](state::Transaction& transaction) mutable {
                           const auto now = core_.lived.now();
                           Made made{core_.idempotency.begin(transaction, Label::of(caller_.id()), key_,
@@ -256,7 +256,7 @@ kj::Promise<RunReply> RunFlow::denied(const policy::Decision& decision) {
       .target = Label::parse(preparation_.workspace().name + "/" + preparation_.label().text()),
       .failure = Code::parse(policy::label(decision.cause)),
       .requestDigest = requestDigest_};
-  return commit<bool>(core_,
+  return commit<bool>(core_, Step::kDeny,
                       [record](state::Transaction& transaction) {
                         actions::note(transaction, record);
                         return true;
@@ -295,7 +295,7 @@ kj::Promise<RunReply> RunFlow::execute(state::ActionRow approved, idempotency::K
 kj::Promise<RunReply> RunFlow::begin(state::ActionRow approved, idempotency::KeyHandle handle) {
   sessionId_ = core_.ids.next(state::IdKind::kSession);
   handle_ = handle;
-  return commit<state::ActionRow>(core_,
+  return commit<state::ActionRow>(core_, Step::kBegin,
                                   [this, approved, handle](state::Transaction& transaction) {
                                     if (approved.expires && *approved.expires <= transaction.now())
                                       throw actions::Refusal({.code = ProblemCode::APPROVAL_EXPIRED,
@@ -330,10 +330,12 @@ kj::Promise<RunReply> RunFlow::start() {
     window.setCols(preparation_.request().getCols());
     window.setRows(preparation_.request().getRows());
     call.initLimits();
+    reach(core_.steps, Step::kStart, Edge::kBefore);
     return rpc::withDeadline(core_.timer, kStartLimit,
                              kj::Promise<capnp::Response<schema::Session::StartResults>>(call.send()))
         .then(
             [this](capnp::Response<schema::Session::StartResults>&& response) -> kj::Promise<RunReply> {
+              reach(core_.steps, Step::kStart, Edge::kAfter);
               if (!response.hasMaster()) {
                 const auto denial = response.getDenial();
                 return fail(refusedFor(view(denial.getCode()), view(denial.getRule())), nullptr);
@@ -385,16 +387,19 @@ kj::Promise<RunReply> RunFlow::finish() {
   // The command runs: from here on the session's own life decides, whether or not the reply can be stored.
   const auto created = session_->facts().created;
   executor_.started(kj::mv(session_));
-  return commit<bool>(core_,
-                      [this, bytes, created](state::Transaction& transaction) {
-                        state::SessionTable(transaction.database())
-                            .insert({.id = sessionId_,
-                                     .actionId = action_->id,
-                                     .state = Code::of("running"),
-                                     .started = created});
-                        core_.idempotency.finish(transaction, *handle_, status, bytes, core_.lived.now());
-                        return true;
-                      })
+  const auto store = [this, bytes, created](state::Transaction& transaction) {
+    // Stored late, the session may be over.
+    const auto action = state::ActionTable(transaction.database()).find(action_->id);
+    const bool ended = !action || action->state != state::ActionState::kExecuting;
+    state::SessionTable(transaction.database())
+        .insert({.id = sessionId_,
+                 .actionId = action_->id,
+                 .state = Code::of(ended ? "ended" : "running"),
+                 .started = created});
+    core_.idempotency.finish(transaction, *handle_, status, bytes, core_.lived.now());
+    return true;
+  };
+  return insist<bool>(Step::kReply, store, [](bool) {})
       .then([bytes](Outcome<bool>&& outcome) mutable -> RunReply {
         if (auto* refused = std::get_if<Refused>(&outcome)) {
           refused->detail = "The command runs, but the reply could not be stored; read the action.";
@@ -405,24 +410,39 @@ kj::Promise<RunReply> RunFlow::finish() {
 }
 
 kj::Promise<RunReply> RunFlow::fail(Refused refused, const char* failure) {
-  const auto kind = json::problemKind(refused.code);
+  const auto status = json::problemKind(refused.code).status;
   auto bytes = encodeReply<schema::Api::TerminalRunResults>([&](auto results) {
     actions::fill(refused, results.init(&schema::Api::TerminalRunResults::Builder::initProblem));
   });
   const auto code = failure != nullptr ? Code::of(failure) : failureCode(refused);
-  return commit<state::ActionRow>(
-             core_,
-             [this, bytes, code, status = kind.status](state::Transaction& transaction) {
-               core_.idempotency.finish(transaction, *handle_, status, bytes, core_.lived.now());
-               return actions::apply(
-                   transaction, action_->id,
-                   {.event = actions::Event::kFail, .failure = code, .note = actions::KeyNote::kDone});
-             })
-      .then([this, bytes, status = kind.status](Outcome<state::ActionRow>&& outcome) mutable -> RunReply {
+  const auto record = [this, bytes, code, status](state::Transaction& transaction) {
+    core_.idempotency.finish(transaction, *handle_, status, bytes, core_.lived.now());
+    return actions::apply(transaction, action_->id,
+                          {.event = actions::Event::kFail, .failure = code, .note = actions::KeyNote::kDone});
+  };
+  return insist<state::ActionRow>(Step::kFail, record,
+                                  [this](const state::ActionRow& row) { executor_.actions_.changed(row); })
+      .then([bytes, status](Outcome<state::ActionRow>&& outcome) mutable -> RunReply {
         if (auto* unrecorded = std::get_if<Refused>(&outcome)) return std::move(*unrecorded);
-        executor_.actions_.changed(std::get<state::ActionRow>(outcome));
         return StoredReply{.status = status, .bytes = std::move(bytes), .replay = Replay::kFirst};
       });
+}
+
+template <typename T>
+kj::Promise<Outcome<T>> RunFlow::insist(Step step, std::function<T(state::Transaction&)> change,
+                                        std::function<void(const T&)> made) {
+  return commit<T>(core_, step, change).then([this, step, change, made](Outcome<T>&& outcome) {
+    const auto* refused = refusedIn(outcome);
+    if (refused == nullptr) {
+      made(std::get<T>(outcome));
+    } else if (refused->retryAfterMs != 0) {
+      auto again = core_.timer.afterDelay(kRecordRetry).then([this, step, change, made]() {
+        return insist<T>(step, change, made).ignoreResult();
+      });
+      executor_.tasks_.add(again.attach(kj::addRef(*this)));
+    }
+    return kj::mv(outcome);
+  });
 }
 
 }  // namespace factionos::broker

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -49,6 +50,11 @@ class RunFlow final : public kj::Refcounted {
   kj::Promise<RunReply> finish();
   kj::Promise<RunReply> fail(Refused refused, const char* failure);
   kj::Promise<void> endReplaced();
+  // Commits a change that the effect has already made true. What a failing disk does not take is tried again
+  // by the flow itself, whoever waits; until then the key stays in flight and repeats are told to come later.
+  template <typename T>
+  kj::Promise<Outcome<T>> insist(Step step, std::function<T(state::Transaction&)> change,
+                                 std::function<void(const T&)> made);
 
   TerminalExecutor& executor_;
   Core& core_;

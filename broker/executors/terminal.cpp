@@ -15,10 +15,6 @@ namespace {
 using audit::Code;
 using schema::ProblemCode;
 
-// An outcome that can't be recorded is tried again: until then the action stays `executing` and no caller
-// hears of an end.
-constexpr auto kRecordRetry = 1 * kj::SECONDS;
-
 kj::Promise<RunReply> refuse(Refused refused) {
   return RunReply(std::move(refused));
 }
@@ -91,7 +87,7 @@ kj::Promise<void> TerminalExecutor::watch(kj::Own<LiveSession> session) {
 
 kj::Promise<void> TerminalExecutor::record(LiveSession& session, std::shared_ptr<Ending> ending) {
   const auto& facts = session.facts();
-  return commit<state::ActionRow>(core_,
+  return commit<state::ActionRow>(core_, Step::kOutcome,
                                   [ending, id = facts.id.text(), actionId = facts.actionId.text(),
                                    lines = session.lines()](state::Transaction& transaction) {
                                     state::SessionTable table(transaction.database());

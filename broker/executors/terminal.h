@@ -23,6 +23,10 @@ struct Caller {
   std::string id() const { return principal.id(); }
 };
 
+// An outcome that can't be recorded is tried again: until then the action stays `executing` and no caller
+// hears of an end.
+inline constexpr auto kRecordRetry = 1 * kj::SECONDS;
+
 // What a run or a restart is answered with.
 struct ActionWaits {
   state::ActionRow row;

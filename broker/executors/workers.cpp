@@ -18,8 +18,9 @@ LaunchDenied deniedBy(schema::Denial::Reader denial) {
 
 }  // namespace
 
-Workers::Workers(rpc::Loop& loop, rpc::OwnFd line)
+Workers::Workers(rpc::Loop& loop, rpc::OwnFd line, StepPoints* steps)
     : loop_(loop),
+      steps_(steps),
       line_(kj::heap<rpc::Connection>(loop, kj::mv(line), optionsOf(linkOf(Peer::kLauncher)))),
       launcher_(line_->bootstrapAs<schema::Launcher>()),
       tasks_(*this) {}
@@ -39,10 +40,14 @@ kj::Promise<kj::OneOf<StartedWorker, LaunchDenied>> Workers::start(
   request.setLine(rpc::carryDescriptor<schema::Descriptor>(kj::mv(pair.second)));
   const auto& link = linkOf(role == schema::Role::FRONT ? Peer::kFront : Peer::kPty);
   auto line = kj::heap<rpc::Connection>(loop_, kj::mv(pair.first), optionsOf(link), kj::mv(bootstrap));
+  const auto step = role == schema::Role::FRONT ? Step::kLaunchFront : Step::kLaunchPty;
+  reach(steps_, step, Edge::kBefore);
   return rpc::withDeadline(loop_.timer(), kStartLimit,
                            kj::Promise<capnp::Response<schema::Launcher::StartResults>>(request.send()))
-      .then([line = kj::mv(line)](capnp::Response<schema::Launcher::StartResults>&& response) mutable
+      .then([this, step,
+             line = kj::mv(line)](capnp::Response<schema::Launcher::StartResults>&& response) mutable
             -> kj::OneOf<StartedWorker, LaunchDenied> {
+        reach(steps_, step, Edge::kAfter);
         if (!response.hasWorker()) return deniedBy(response.getDenial());
         return StartedWorker{kj::mv(line), response.getWorker()};
       });
@@ -95,11 +100,13 @@ kj::Promise<kj::OneOf<StartedPty, LaunchDenied>> Workers::takePty() {
 kj::Promise<kj::OneOf<StartedSession, LaunchDenied>> Workers::startSession(const std::string& workspacePath) {
   auto request = launcher_.startSessionRequest();
   request.initScope().setWorkspace(workspacePath.c_str());
+  reach(steps_, Step::kLaunchSession, Edge::kBefore);
   return rpc::withDeadline(
              loop_.timer(), kStartLimit,
              kj::Promise<capnp::Response<schema::Launcher::StartSessionResults>>(request.send()))
-      .then([](capnp::Response<schema::Launcher::StartSessionResults>&& response)
+      .then([this](capnp::Response<schema::Launcher::StartSessionResults>&& response)
                 -> kj::OneOf<StartedSession, LaunchDenied> {
+        reach(steps_, Step::kLaunchSession, Edge::kAfter);
         if (!response.hasSession()) return deniedBy(response.getDenial());
         return StartedSession{response.getSession(), response.getWorker()};
       });

@@ -6,6 +6,7 @@
 #include <kj/async.h>
 #include <kj/one-of.h>
 
+#include "broker/core/steps.h"
 #include "broker/links/links.h"
 #include "protocol/rpc/connection.h"
 #include "protocol/rpc/loop.h"
@@ -42,7 +43,7 @@ struct LaunchDenied {
 class Workers final : private kj::TaskSet::ErrorHandler {
  public:
   // `line`: this side of the launcher's socketpair.
-  Workers(rpc::Loop& loop, rpc::OwnFd line);
+  Workers(rpc::Loop& loop, rpc::OwnFd line, StepPoints* steps);
   ~Workers() noexcept(false);
 
   // Resolves when the launcher is gone; every promise of this object fails then.
@@ -60,6 +61,7 @@ class Workers final : private kj::TaskSet::ErrorHandler {
   void prepareSpare();
 
   rpc::Loop& loop_;
+  StepPoints* steps_;
   kj::Own<rpc::Connection> line_;
   schema::Launcher::Client launcher_;
   kj::Maybe<StartedPty> spare_;

@@ -90,7 +90,7 @@ kj::Promise<Outcome<EventReceipt>> Events::take(schema::HookEvent::Reader event)
                       .fields = membersOf(event) + (event.hasPayload() ? membersOf(event.getPayload()) : 0),
                       .time = audit::systemNow(),
                       .dedupe = core_.keys.digest(state::Purpose::kEvent, {content.begin(), content.size()})};
-  return commit<EventReceipt>(core_,
+  return commit<EventReceipt>(core_, Step::kEvent,
                               [row, trim = count_ % kTrimEvery == 0](state::Transaction& transaction) {
                                 state::EventTable table(transaction.database());
                                 if (table.insert(row)) {
