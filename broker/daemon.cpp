@@ -17,6 +17,8 @@
 namespace factionos::broker {
 namespace {
 
+constexpr std::size_t kMaxSecretFile = 16 * 1024;  // above what the masker takes, which then says so
+
 struct Options {
   std::optional<std::string> home;
   std::optional<std::string> user;
@@ -39,18 +41,28 @@ void prepareScratch(const home::Home& home) {
     throw StartRefused("can't make run/scratch in the home: is the disk full?", 1);
 }
 
-std::vector<std::string> tokenSecrets(const home::Home& home) {
+// What lies in tokens/, for the masker. A file that can't be read whole is a secret that can't be masked.
+MaskRules maskRules(const home::Home& home) {
   std::vector<std::string> secrets;
+  std::uint32_t unreadable = 0;
   std::error_code error;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::filesystem::path(home.path()) / "tokens", error)) {
-    auto text = home.readFile(home::Folder::kTokens, entry.path().filename().string(), 4096);
-    if (!text) continue;
-    auto secret = std::move(text).value();
-    while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r')) secret.pop_back();
-    secrets.push_back(std::move(secret));
+  const auto folder = std::filesystem::path(home.path()) / "tokens";
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    auto text = home.readFile(home::Folder::kTokens, entry.path().filename().string(), kMaxSecretFile);
+    if (!text) {
+      ++unreadable;
+    } else if (!text->empty()) {
+      secrets.push_back(std::move(text).value());
+    }
   }
-  return secrets;
+  if (error) ++unreadable;
+  MaskRules rules(secrets, unreadable);
+  const auto& coverage = rules.coverage();
+  log(coverage.weak + coverage.refused == 0 ? Level::kInfo : Level::kWarning, "secrets",
+      {{"known", std::uint64_t{coverage.known}},
+       {"weak", std::uint64_t{coverage.weak}},
+       {"refused", std::uint64_t{coverage.refused}}});
+  return rules;
 }
 
 // Identity and home → launcher → configuration and keys → listeners → sandbox → serve.
@@ -76,7 +88,7 @@ int run(const Options& options, const Seams& seams) {
   if (keyState != identity::KeyState::kMissing) operatorKey = must(identity::loadOperatorPublicKey(home));
   auto tokenKey = must(identity::loadOrCreateKey(home, identity::kTokenKeyName));
   prepareScratch(home);
-  const MaskRules masks(tokenSecrets(home));
+  const auto masks = maskRules(home);
   auto anchor = openAnchor(home, config);
   auto listeners = bindListeners(home, config);
   const AdoptedChildren adopted;

@@ -200,6 +200,7 @@ int serve(Gathered gathered) {
       .tokens = tokens,
       .uids = uids,
       .readiness = readiness,
+      .masks = gathered.masks,
       .operatorKey = gathered.operatorKey,
       .separation = identity::approvalSeparation(gathered.config.mode, gathered.operatorKeyState),
       .brokerIdentity = identity,

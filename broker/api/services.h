@@ -27,7 +27,6 @@ struct Readiness {
 
   static Readiness from(schema::KernelSupport::Reader support);
   bool sandbox() const { return landlockAbi > 0 && seccomp; }
-  bool terminal() const { return sandbox() && pty; }
 };
 
 // Everything that serves a peer. Made by main; borrowed by the services on each line.
@@ -42,6 +41,7 @@ struct Services {
   identity::TokenIndex& tokens;
   identity::UidTable& uids;
   const Readiness& readiness;
+  const MaskRules& masks;
   std::optional<identity::PublicKey> operatorKey;  // none: nobody can approve
   identity::ApprovalSeparation separation;
   identity::PublicKey brokerIdentity;  // the audit's first public key

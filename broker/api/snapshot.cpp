@@ -28,10 +28,11 @@ bool hasExecutor(policy::Family family) {
 }
 
 // Why no session can run; empty if one can.
-Literal reasonFor(const Readiness& readiness) {
-  if (readiness.landlockAbi == 0) return "landlock_missing";
-  if (!readiness.seccomp) return "seccomp_missing";
-  if (!readiness.pty) return "pty_unavailable";
+Literal reasonFor(const Services& services) {
+  if (services.readiness.landlockAbi == 0) return "landlock_missing";
+  if (!services.readiness.seccomp) return "seccomp_missing";
+  if (!services.readiness.pty) return "pty_unavailable";
+  if (services.masks.coverage().refused != 0) return "secrets_not_masked";
   return {};
 }
 
@@ -41,12 +42,12 @@ Literal cleanupOf(const Readiness& readiness) {
 }
 
 template <Boundary B>
-void fillFamily(policy::Family family, const Readiness& readiness, Outgoing<B, schema::FamilyPosture> out) {
+void fillFamily(policy::Family family, const Services& services, Outgoing<B, schema::FamilyPosture> out) {
   using F = schema::FamilyPosture::Builder;
   using O = schema::OperationPosture::Builder;
   using R = Redactor<B>;
   out.set(&F::setFamily, actions::toSchema(family));
-  const auto reason = hasExecutor(family) ? reasonFor(readiness) : Literal("not_implemented");
+  const auto reason = hasExecutor(family) ? reasonFor(services) : Literal("not_implemented");
   out.set(&F::setStatus, reason.empty() ? Posture::AVAILABLE : Posture::UNAVAILABLE);
   if (!reason.empty()) out.set(&F::setReason, R::words(reason));
   unsigned count = 0;
@@ -78,7 +79,7 @@ void fillTerminal(Services& services, Outgoing<B, schema::TerminalReadiness> out
           static_cast<std::uint32_t>(std::chrono::milliseconds(limits.commandTimeout).count()));
   out.set(&T::setOutputCapBytes, static_cast<std::uint32_t>(limits.outputCapBytes));
   out.set(&T::setCleanup, R::words(cleanupOf(readiness)));
-  const auto reason = reasonFor(readiness);
+  const auto reason = reasonFor(services);
   if (!reason.empty()) out.set(&T::setFallbackReason, R::words(reason));
 }
 
@@ -98,6 +99,15 @@ void fillSandbox(const Readiness& readiness, Outgoing<B, schema::SandboxReadines
   out.set(&S::setCleanup, R::words(cleanupOf(readiness)));
   auto reasons = out.init(&S::initReasons, readiness.reasons.size());
   for (unsigned i = 0; i < readiness.reasons.size(); ++i) reasons.set(i, R::label(readiness.reasons[i]));
+}
+
+template <Boundary B>
+void fillMasking(const MaskRules::Coverage& coverage, Outgoing<B, schema::MaskingReadiness> out) {
+  using M = schema::MaskingReadiness::Builder;
+  out.set(&M::setStatus, coverage.refused == 0 ? Posture::AVAILABLE : Posture::UNAVAILABLE);
+  out.set(&M::setKnown, coverage.known);
+  out.set(&M::setWeak, coverage.weak);
+  out.set(&M::setRefused, coverage.refused);
 }
 
 template <Boundary B>
@@ -152,7 +162,7 @@ void fillDiagnostics(Services& services, Outgoing<B, schema::Diagnostics> out) {
   out.set(&D::setTime, actions::millis(audit::systemNow()));
   out.set(&D::setStartedAt, actions::millis(services.startedAt));
   out.set(&D::setVersion, R::words(kVersion));
-  out.set(&D::setReady, services.readiness.terminal());
+  out.set(&D::setReady, reasonFor(services).empty());
   out.set(&D::setMode,
           R::words(services.core.config.mode == home::Mode::kUser ? Literal("user") : Literal("system")));
   out.set(&D::setApprovalSeparation, R::code(audit::Code::of(identity::label(services.separation))));
@@ -161,10 +171,11 @@ void fillDiagnostics(Services& services, Outgoing<B, schema::Diagnostics> out) {
                                  policy::Family::kTerminal, policy::Family::kContainer,
                                  policy::Family::kRemote,   policy::Family::kHosted};
   auto families = out.init(&D::initFamilies, kFamilies.size());
-  for (unsigned i = 0; i < kFamilies.size(); ++i) fillFamily(kFamilies[i], services.readiness, families[i]);
+  for (unsigned i = 0; i < kFamilies.size(); ++i) fillFamily(kFamilies[i], services, families[i]);
   fillTerminal(services, out.init(&D::initTerminal));
   fillContainer(out.init(&D::initContainer));
   fillSandbox(services.readiness, out.init(&D::initSandbox));
+  fillMasking(services.masks.coverage(), out.init(&D::initMasking));
   fillCounts(services, out.init(&D::initCounts));
   setAll(out.init(&D::initCapabilities, kCapabilities.size()), kCapabilities);
   setAll(out.init(&D::initDocs, kDocs.size()), kDocs);

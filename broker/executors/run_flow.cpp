@@ -49,6 +49,10 @@ RunFlow::~RunFlow() noexcept(false) {
   if (counted_) --executor_.starting_;
 }
 
+  if (executor_.masks_.coverage().refused != 0)
+    return std::optional<Refused>(Refused{
+        .code = ProblemCode::SANDBOX_UNAVAILABLE,
+        .detail = "A file in tokens/ of the home can't be masked in output, so no session is started."});
 void RunFlow::approvedBy(schema::Approval::Reader approval) {
   approval_ =
       Approved{.actionId = approval.getActionId().cStr(), .expectedRevision = approval.getExpectedRevision()};

@@ -29,11 +29,28 @@ struct MaskRules::Compiled {
   std::shared_ptr<const redaction::LiteralAutomaton> secrets;
 };
 
-MaskRules::MaskRules(const std::vector<std::string>& secrets) : compiled_(std::make_unique<Compiled>()) {
+MaskRules::MaskRules(const std::vector<std::string>& secrets, std::uint32_t unreadable)
+    : coverage_{.known = 0, .weak = 0, .refused = unreadable}, compiled_(std::make_unique<Compiled>()) {
+  using Added = redaction::KnownSecrets::Added;
   redaction::KnownSecrets known;
-  for (const auto& secret : secrets) (void)known.add(secret);
+  for (const auto& secret : secrets) {
+    switch (known.add(secret)) {
+      case Added::kOk:
+        ++coverage_.known;
+        break;
+      case Added::kTooShort:
+      case Added::kTooWeak:
+        ++coverage_.weak;
+        break;
+      case Added::kTooLong:
+      case Added::kTooMany:
+        ++coverage_.refused;
+        break;
+    }
+  }
   compiled_->secrets = std::move(known).freeze();
 }
+MaskRules::MaskRules(MaskRules&&) noexcept = default;
 MaskRules::~MaskRules() = default;
 
 struct SessionOutput::Stages {

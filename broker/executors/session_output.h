@@ -16,13 +16,24 @@ namespace factionos::broker {
 // The patterns that every session's masker shares; compiled once, before the sandbox is entered.
 class MaskRules {
  public:
+  // How far the values that must never be shown are known to the masker.
+  struct Coverage {
+    std::uint32_t known = 0;
+    std::uint32_t weak = 0;  // too short or of too few different bytes: would mask ordinary text, so is shown
+    std::uint32_t refused = 0;  // too long, too many or unreadable: while there is one, no session is started
+  };
+
   // `secrets`: values that must never be shown, such as the tokens that lie in the home's tokens/.
-  explicit MaskRules(const std::vector<std::string>& secrets);
+  // `unreadable`: how many more there are whose value is not known.
+  explicit MaskRules(const std::vector<std::string>& secrets, std::uint32_t unreadable = 0);
+  MaskRules(MaskRules&&) noexcept;
   ~MaskRules();
   struct Compiled;
   const Compiled& compiled() const { return *compiled_; }
+  const Coverage& coverage() const { return coverage_; }
 
  private:
+  Coverage coverage_;
   std::unique_ptr<Compiled> compiled_;
 };
 

@@ -168,6 +168,17 @@ struct SandboxReadiness {
   reasons @8 :List(Text);
 }
 
+struct MaskingReadiness {
+  # How far the secrets that the broker was given, the files in tokens/ of its home, are masked in output.
+  status @0 :Common.Posture;
+  # unavailable: a secret can't be masked, and no session is started until it is gone.
+  known @1 :UInt32;
+  weak @2 :UInt32;
+  # Below 6 bytes or of fewer than 3 different ones: masking them would mask ordinary text, so they are shown.
+  refused @3 :UInt32;
+  # Too long, too many, or not readable.
+}
+
 struct Counts {
   actionsWaiting @0 :UInt32;
   actionsExecuting @1 :UInt32;
@@ -192,6 +203,7 @@ struct Diagnostics {
   counts @11 :Counts;
   capabilities @12 :List(Text);
   docs @13 :List(Text);
+  masking @14 :MaskingReadiness;
 }
 
 struct CommandCenter {

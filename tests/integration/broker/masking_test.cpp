@@ -2,6 +2,8 @@
 // byte; these prove that it is in the way.
 #include <fstream>
 
+#include <sys/stat.h>
+
 #include "live_broker.h"
 
 namespace factionos::test {
@@ -67,6 +69,54 @@ TEST(Masking, ATokenFileOfTheHomeIsAKnownValueInAllItsForms) {
   EXPECT_EQ(output.find("correct-horse"), std::string::npos) << output;
   EXPECT_EQ(output.find("emVicmEtY29y"), std::string::npos) << output;
   EXPECT_EQ(output.find("7a656272612d"), std::string::npos) << output;
+}
+
+TEST(Masking, ATokenOfOursIsMaskedByItsFormWhereverItLies) {
+  LiveBroker broker;
+  const auto token = broker.token();
+  const auto output =
+      outputOf(broker.outcome(R"("command":["printf","got )" + token + R"( end"])", token, "k1"));
+  EXPECT_EQ(output.find(token.substr(8, 12)), std::string::npos) << output;
+  EXPECT_NE(output.find("[masked:"), std::string::npos) << output;
+  EXPECT_NE(output.find(" end"), std::string::npos) << output;
+}
+
+// A file of tokens/, made while the broker does not run.
+void writeSecret(LiveBroker& broker, const std::string& name, const std::string& value) {
+  broker.stop();
+  const auto path = broker.home() + "/tokens/" + name;
+  writeFile(path, value);
+  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+  broker.start();
+}
+
+TEST(Masking, ASecretThatIsTooWeakToMaskIsCountedAndTold) {
+  LiveBroker broker;
+  writeSecret(broker, "weak", "abc");
+  const auto token = broker.token();
+  const auto diagnostics = broker.get("/v1/diagnostics", token);
+  EXPECT_EQ(diagnostics.at("/diagnostics/masking/weak"), "1") << diagnostics.body;
+  EXPECT_EQ(diagnostics.at("/diagnostics/masking/status"), "available");
+  EXPECT_NE(broker.process().waitForLine("secrets known=0 weak=1 refused=0"), "");
+  EXPECT_EQ(broker.propose(R"("command":["true"])", token, "k1").status, 202);
+}
+
+TEST(Masking, NoSessionStartsWhileASecretCantBeMasked) {
+  LiveBroker broker;
+  const auto token = broker.token();
+  for (const std::size_t size : {std::size_t{9000}, std::size_t{20000}}) {  // too long to mask, and to read
+    std::string value;
+    for (std::size_t i = 0; i < size; ++i) value += static_cast<char>('a' + i * i % 26);
+    writeSecret(broker, "long", value);
+    const auto diagnostics = broker.get("/v1/diagnostics", token);
+    EXPECT_EQ(diagnostics.at("/diagnostics/masking/refused"), "1") << diagnostics.body;
+    EXPECT_EQ(diagnostics.at("/diagnostics/terminal/fallbackReason"), "secrets_not_masked");
+    const auto refused = broker.propose(R"("command":["true"])", token, uniqueKey());
+    EXPECT_EQ(refused.status, 503);
+    EXPECT_EQ(refused.code(), "sandbox_unavailable");
+  }
+  writeSecret(broker, "long", "short enough 123");
+  EXPECT_EQ(broker.propose(R"("command":["true"])", token, uniqueKey()).status, 202);
 }
 
 TEST(Masking, B10_APromptIsShownWhileTheProgramWaits) {
