@@ -113,6 +113,17 @@ bool ApiService::mayRead(const LiveSession& session) const {
          scopes.has(identity::Scope::kAdmin);
 }
 
+policy::Subject ApiService::subjectOf(const LiveSession& session, const char* operation) const {
+  const auto& facts = session.facts();
+  return {.family = policy::Family::kTerminal,
+          .operation = operation,
+          .workspace = facts.workspace.text(),
+          .principal = caller_.principal.name,
+          .program = facts.resolved,
+          .network = std::string(actions::nameOf(facts.network)),
+          .profile = "default"};
+}
+
 kj::Promise<void> ApiService::eventPost(EventPostContext context) {
   return services_.events.take(context.getParams().getRequest())
       .then([context](Outcome<EventReceipt>&& outcome) mutable {
@@ -312,6 +323,10 @@ kj::Promise<void> ApiService::sessionGet(SessionGetContext context) {
     refuse(context, {.code = ProblemCode::NOT_FOUND, .field = "id"});
     return kj::READY_NOW;
   }
+  if (const auto blocked = services_.rules.refusedRead(subjectOf(*session, "detail"))) {
+    refuse(context, *blocked);
+    return kj::READY_NOW;
+  }
   const auto after = request.getAfter();
   auto held = kj::addRef(*session);
   const auto shown = after >= 0 ? static_cast<std::uint64_t>(after) : session->shownBytes();
@@ -320,6 +335,9 @@ kj::Promise<void> ApiService::sessionGet(SessionGetContext context) {
              services_.core.timer, deadline, [session]() { return session->whenChanged(); },
              [session, shown]() { return session->ended() || session->shownBytes() > shown; })
       .then([this, session, after, context]() mutable {
+        // Again: what may be read is judged when it is read, and the wait may have been long.
+        if (const auto blocked = services_.rules.refusedRead(subjectOf(*session, "detail")))
+          return refuse(context, *blocked);
         auto summary =
             reply<Boundary::kApiResponse>(context).init(&ResultsOf<SessionGetContext>::initSession);
         session->fillSummary(summary);
@@ -343,16 +361,8 @@ kj::Promise<void> ApiService::onSession(Context context, const char* operation, 
   }
   if (!refused) {
     const auto decision =
-        services_.rules.evaluate({.family = policy::Family::kTerminal,
-                                  .operation = operation,
-                                  .workspace = session->facts().workspace.text(),
-                                  .principal = caller_.principal.name,
-                                  .program = policy::Program::none(),
-                                  .network = std::string(actions::nameOf(session->facts().network)),
-                                  .profile = "default"},
-                                 policy::SessionCover::kOwnApprovedSession);
-    if (decision.verdict == policy::Verdict::kDeny)
-      refused = Refused{.code = ProblemCode::POLICY_BLOCKED, .detail = "A rule of policy.toml denies it."};
+        services_.rules.evaluate(subjectOf(*session, operation), policy::SessionCover::kOwnApprovedSession);
+    if (decision.verdict == policy::Verdict::kDeny) refused = blockedBy(decision);
   }
   if (refused) {
     refuse(context, *refused);

@@ -36,6 +36,8 @@ class ApiService final : public schema::Api::Server {
  private:
   std::optional<redaction::PublicBytes> nonceFor(const state::ActionRow& row);
   bool mayRead(const LiveSession& session) const;
+  // `operation`: of the family terminal.
+  policy::Subject subjectOf(const LiveSession& session, const char* operation) const;
   template <typename Context>
   void answerRun(Context& context, RunReply&& outcome);
   template <typename Results, typename Context>

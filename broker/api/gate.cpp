@@ -101,6 +101,12 @@ class FrontLink::Gate final : public schema::Gate::Server {
     auto list = login.initScopes(static_cast<unsigned>(scopes.size()));
     for (unsigned i = 0; i < scopes.size(); ++i) list.set(i, scopes[i]);
     login.setApi(
+    // The command center shows rows of sessions, so it goes with their list.
+    if (!link_.services_.rules.mayListSessions(principal->name)) {
+      auto withheld = login.initWithheld(2);
+      withheld.set(0, "sessions");
+      withheld.set(1, "commandCenter");
+    }
         kj::heap<ApiService>(link_.services_, link_.table_, Caller{.principal = std::move(*principal)}));
   }
 
@@ -162,7 +168,8 @@ void FrontLink::publish() {
   FACTIONOS_IF_SOME(sink, sink_) {
     auto request = sink.publishRequest();
     fillSnapshot(services_, ++revision_, OutgoingSnapshot(request.initSnapshot()));
-    request.setLoginEpoch(services_.loginEpoch);
+    // Rises with either, and each makes logins void.
+    request.setLoginEpoch(services_.loginEpoch + services_.rules.revision());
     tasks_.add(request.send().then([](capnp::Response<schema::SnapshotSink::PublishResults>&&) {},
                                    [](kj::Exception&&) {}));
   }

@@ -103,6 +103,19 @@ std::uint64_t fingerprint(const policy::Revision& revision) {
 
 }  // namespace
 
+Refused blockedBy(const policy::Decision& decision) {
+  Refused refused{.code = schema::ProblemCode::POLICY_BLOCKED, .detail = "No rule of policy.toml allows it."};
+  if (decision.cause == policy::Cause::kNoApprover) {
+    refused.detail = "Policy asks, and nobody can approve: there is no operator key.";
+  } else if (decision.verdict == policy::Verdict::kAsk) {
+    refused.detail = {"The rule in line ", decision.ruleLine,
+                      " of policy.toml asks, and nobody is asked about what only reads."};
+  } else if (decision.ruleLine != 0) {
+    refused.detail = {"Denied by the rule in line ", decision.ruleLine, " of policy.toml."};
+  }
+  return refused;
+}
+
 RuleBook::RuleBook(const home::Home& home, const state::Keys& keys, policy::Policy rules,
                    policy::Approver approver)
     : home_(home), keys_(keys), rules_(std::move(rules)), approver_(approver) {}
@@ -138,6 +151,16 @@ policy::Decision RuleBook::evaluate(policy::Subject subject, policy::SessionCove
   return decision;
 }
 
+std::optional<Refused> RuleBook::refusedRead(policy::Subject subject) const {
+  const auto decision = evaluate(std::move(subject));
+  if (decision.verdict == policy::Verdict::kAllow) return std::nullopt;
+  return blockedBy(decision);
+}
+
+bool RuleBook::mayListSessions(std::string_view principal) const {
+  return rules_.allowsAll(policy::Family::kTerminal, "list", principal, audit::systemNow());
+}
+
 kj::Promise<home::Result<std::uint64_t>> RuleBook::reload(Core& core) {
   auto loaded = policy::Policy::load(home_, rules_.revision());
   if (!loaded) return home::Result<std::uint64_t>(loaded.problem());
@@ -158,13 +181,15 @@ kj::Promise<home::Result<std::uint64_t>> RuleBook::reload(Core& core) {
                                  }
                                  return meta.get(state::Counter::kPolicyRevision);
                                })
-      .then([this, rules](Outcome<std::uint64_t>&& outcome) -> home::Result<std::uint64_t> {
+      .then([this, &core, rules](Outcome<std::uint64_t>&& outcome) -> home::Result<std::uint64_t> {
         if (refusedIn(outcome) != nullptr)
           return home::Problem{home::ProblemCode::kIo,
                                "the new policy could not be recorded, so the old one stays",
                                "free disk space and reload"};
         rules_ = std::move(*rules);
         revision_ = std::get<std::uint64_t>(outcome);
+        // Logins were judged by the old rules: the next snapshot has the front ask again.
+        core.changes.touch();
         return std::uint64_t{revision_};
       });
 }

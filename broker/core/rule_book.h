@@ -12,6 +12,9 @@
 
 namespace factionos::broker {
 
+// What the caller of a request that policy does not allow hears.
+Refused blockedBy(const policy::Decision& decision);
+
 // Policy and grants as they are in force, with the one revision number that approvals are bound to. It rises
 // whenever either changes, so that what was approved under other rules is seen as drifted.
 class RuleBook {
@@ -25,6 +28,10 @@ class RuleBook {
 
   policy::Decision evaluate(policy::Subject subject,
                             policy::SessionCover cover = policy::SessionCover::kNone) const;
+  // Why this read is refused. Nobody is asked about what only reads, so whatever is not allowed is denied.
+  std::optional<Refused> refusedRead(policy::Subject subject) const;
+  // Whether the principal may see the rows of all sessions.
+  bool mayListSessions(std::string_view principal) const;
   std::uint64_t revision() const { return revision_; }
   policy::Approver approver() const { return approver_; }
   const policy::Policy& rules() const { return rules_; }

@@ -17,16 +17,18 @@
 #include "broker/core/core.h"
 #include "broker/executors/session_output.h"
 #include "broker/executors/workers.h"
+#include "broker/policy/policy.h"
 #include "protocol/schemas/api.capnp.h"
 
 namespace factionos::broker {
 
-// What is known of a session before it starts, all labels and numbers.
+// What is known of a session before it starts: labels and numbers, and what policy knows its program by.
 struct SessionFacts {
   audit::Label id;
   audit::Label actionId;
   audit::Label workspace;
   audit::Label program;
+  policy::Program resolved;  // for policy alone: shown nowhere
   schema::NetworkProfile network = schema::NetworkProfile::NONE;
   audit::Label owner;  // principal id
   std::uint16_t cols = 80;

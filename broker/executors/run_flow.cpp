@@ -14,20 +14,12 @@ namespace {
 
 using audit::Code;
 using audit::Label;
-using redaction::Sentence;
 using schema::ProblemCode;
 
 constexpr auto kStartLimit = 15 * kj::SECONDS;
 
 std::string_view view(capnp::Text::Reader text) {
   return {text.begin(), text.size()};
-}
-
-Sentence whyDenied(const policy::Decision& decision) {
-  if (decision.cause == policy::Cause::kNoApprover)
-    return "Policy asks, and nobody can approve: there is no operator key.";
-  if (decision.ruleLine == 0) return "No rule of policy.toml allows it.";
-  return {"Denied by the rule in line ", decision.ruleLine, " of policy.toml."};
 }
 
 Code failureCode(const Refused& refused) {
@@ -49,10 +41,6 @@ RunFlow::~RunFlow() noexcept(false) {
   if (counted_) --executor_.starting_;
 }
 
-  if (executor_.masks_.coverage().refused != 0)
-    return std::optional<Refused>(Refused{
-        .code = ProblemCode::SANDBOX_UNAVAILABLE,
-        .detail = "A file in tokens/ of the home can't be masked in output, so no session is started."});
 void RunFlow::approvedBy(schema::Approval::Reader approval) {
   approval_ =
       Approved{.actionId = approval.getActionId().cStr(), .expectedRevision = approval.getExpectedRevision()};
@@ -61,6 +49,10 @@ void RunFlow::approvedBy(schema::Approval::Reader approval) {
 kj::Promise<std::optional<Refused>> RunFlow::prepare() {
   if (executor_.closing_)
     return std::optional<Refused>(Refused{.code = ProblemCode::SHUTTING_DOWN, .retryAfterMs = 1000});
+  if (executor_.masks_.coverage().refused != 0)
+    return std::optional<Refused>(Refused{
+        .code = ProblemCode::SANDBOX_UNAVAILABLE,
+        .detail = "A file in tokens/ of the home can't be masked in output, so no session is started."});
   if (!replaces_.empty() && !replacing_) {
     replacing_ = executor_.replaced_.claim("session", replaces_);
     if (!replacing_)
@@ -79,14 +71,18 @@ kj::Promise<std::optional<Refused>> RunFlow::prepare() {
   return preparation_.run();
 }
 
+policy::Subject RunFlow::subject() const {
+  return {.family = policy::Family::kTerminal,
+          .operation = operation_,
+          .workspace = preparation_.workspace().name,
+          .principal = caller_.principal.name,
+          .program = preparation_.program(),
+          .network = std::string(actions::nameOf(preparation_.network())),
+          .profile = "default"};
+}
+
 policy::Decision RunFlow::decide() const {
-  return executor_.rules_.evaluate({.family = policy::Family::kTerminal,
-                                    .operation = operation_,
-                                    .workspace = preparation_.workspace().name,
-                                    .principal = caller_.principal.name,
-                                    .program = preparation_.program(),
-                                    .network = std::string(actions::nameOf(preparation_.network())),
-                                    .profile = "default"});
+  return executor_.rules_.evaluate(subject());
 }
 
 state::ActionRow RunFlow::row(const policy::Decision& decision) const {
@@ -120,7 +116,8 @@ kj::Promise<Outcome<Preview>> RunFlow::preview() {
   requestDigest_ = preparation_.digest(operation_, replaces_);
   return prepare().then([this](std::optional<Refused>&& refused) -> Outcome<Preview> {
     if (refused) return std::move(*refused);
-    // What is previewed is a run; only the audit and the key know the difference.
+    if (auto blocked = executor_.rules_.refusedRead(subject())) return std::move(*blocked);
+    // What is previewed is a run; only policy's leave to look, the audit and the key know the difference.
     operation_ = "run";
     auto decision = decide();
     auto previewed = row(decision);
@@ -267,7 +264,7 @@ kj::Promise<RunReply> RunFlow::denied(const policy::Decision& decision) {
                       })
       .then([decision](Outcome<bool>&& outcome) -> RunReply {
         if (auto* refused = std::get_if<Refused>(&outcome)) return std::move(*refused);
-        return Refused{.code = ProblemCode::POLICY_BLOCKED, .detail = whyDenied(decision)};
+        return blockedBy(decision);
       });
 }
 
@@ -283,7 +280,7 @@ std::optional<Refused> RunFlow::drift(const state::ActionRow& approved) const {
     return Refused{.code = ProblemCode::APPROVAL_DRIFT,
                    .detail = "The program or a script of it is not what was approved.",
                    .currentRevision = approved.revision};
-  if (decide().verdict == policy::Verdict::kDeny) return Refused{.code = ProblemCode::POLICY_BLOCKED};
+  if (const auto decision = decide(); decision.verdict == policy::Verdict::kDeny) return blockedBy(decision);
   return std::nullopt;
 }
 
@@ -360,6 +357,7 @@ kj::Promise<RunReply> RunFlow::attach(capnp::Response<schema::Session::StartResu
                      .cols = preparation_.request().getCols(),
                      .rows = preparation_.request().getRows(),
                      .timeoutMs = preparation_.request().getTimeoutMs(),
+                     .resolved = preparation_.program(),
                      .created = audit::systemNow()};
   session_ = kj::refcounted<LiveSession>(core_, std::move(facts), preparation_.takeSupervisor(),
                                          executor_.masks_, Preparation::copyOf(preparation_.request()));

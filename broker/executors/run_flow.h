@@ -35,6 +35,7 @@ class RunFlow final : public kj::Refcounted {
   };
 
   kj::Promise<std::optional<Refused>> prepare();
+  policy::Subject subject() const;
   policy::Decision decide() const;
   state::ActionRow row(const policy::Decision& decision) const;
 

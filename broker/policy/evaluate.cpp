@@ -133,6 +133,18 @@ Decision Policy::evaluate(const Request& request, const GrantList& grants) const
   return decide(request, grants, nullptr);
 }
 
+bool Policy::allowsAll(Family family, std::string_view operation, std::string_view principal,
+                       Time now) const {
+  const Operation* row = findOperation(family, operation);
+  if (row == nullptr || row->posture == Posture::kUnavailable) return false;
+  for (const Rule& rule : rules_) {
+    if (!rule.concerns(*row, principal, now)) continue;
+    if (rule.verdict != Verdict::kAllow) return false;
+    if (rule.isForEverything()) return true;
+  }
+  return false;
+}
+
 Policy::Explanation Policy::explain(const Request& request, const GrantList& grants) const {
   Explanation explanation;
   explanation.decision = decide(request, grants, &explanation.steps);

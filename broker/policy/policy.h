@@ -110,6 +110,10 @@ class Policy {
   // First rule that matches decides; none is deny. A grant is asked only where the rules say ask.
   Decision evaluate(const Request& request, const GrantList& grants) const;
 
+  // Whether `principal` is allowed the operation on everything there is: what a list needs, since it shows
+  // rows of every workspace and program. False if only some of it is.
+  bool allowsAll(Family family, std::string_view operation, std::string_view principal, Time now) const;
+
   // For `policy check`: each rule down to the one that matched, with the first field that did not.
   struct Step {
     std::uint32_t line;

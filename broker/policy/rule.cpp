@@ -87,6 +87,16 @@ std::string_view Rule::mismatch(const Operation& wanted, const Subject& subject,
   return {};
 }
 
+bool Rule::concerns(const Operation& wanted, std::string_view who, Time now) const {
+  const bool ofFamily = !family || *family == wanted.family;
+  const bool ended = until && now >= *until;
+  return ofFamily && operation.matches(wanted) && (principal == "*" || principal == who) && !ended;
+}
+
+bool Rule::isForEverything() const {
+  return workspace == "*" && program.kind == ProgramPattern::Kind::kAny && network == "*" && profile == "*";
+}
+
 bool Rule::reachesMutations() const {
   if (operation.kind == OperationPattern::Kind::kReadOnly) return false;
   const auto operations = allOperations();

@@ -43,6 +43,11 @@ struct Rule {
   // The first field that keeps the rule from deciding, by its name in policy.toml; empty when it decides.
   std::string_view mismatch(const Operation& operation, const Subject& subject, Time now) const;
 
+  // Could it decide about this operation of this principal, whatever the rest of the request is?
+  bool concerns(const Operation& operation, std::string_view principal, Time now) const;
+  // It leaves open workspace, program, network and profile.
+  bool isForEverything() const;
+
   // Could it decide about something that changes anything?
   bool reachesMutations() const;
 

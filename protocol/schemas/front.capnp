@@ -17,11 +17,13 @@ struct Login {
   scopes @2 :List(Http.Scope);
   problem @3 :Common.Problem;
   # unauthenticated, forbidden or rateLimited.
+  withheld @4 :List(Text);
+  # Fields of Api.Snapshot that policy keeps from this principal: their routes, and streams of them, answer policyBlocked.
 }
 
 interface SnapshotSink {
   publish @0 (snapshot :Api.Snapshot, loginEpoch :UInt64) -> ();
-  # A changed loginEpoch: forget every cached Login (a token was revoked, principals changed).
+  # A changed loginEpoch: forget every cached Login (a token was revoked, policy was read again).
   shutdown @1 (graceMs :UInt32) -> ();
   # Accept no more, finish what is under way, exit.
 }

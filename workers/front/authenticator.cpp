@@ -125,7 +125,9 @@ LoginOutcome Authenticator::outcomeOf(schema::Login::Reader login, std::uint64_t
   std::uint32_t scopes = 0;
   for (const schema::Scope scope : login.getScopes())
     if (const auto bit = static_cast<unsigned>(scope); bit > 0 && bit < 32) scopes |= 1U << bit;
-  return {std::make_shared<Login>(Login{login.getApi(), scopes, askedIn})};
+  std::vector<std::string> withheld;
+  for (const auto field : login.getWithheld()) withheld.emplace_back(field.begin(), field.size());
+  return {std::make_shared<Login>(Login{login.getApi(), scopes, askedIn, std::move(withheld)})};
 }
 
 TokenKey Authenticator::keyOf(std::string_view token) const {

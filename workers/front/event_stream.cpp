@@ -63,7 +63,8 @@ class EventStream final : public Takeover {
     epoch_ = services_.authenticator.epoch();
     return loginOf(services_.authenticator, request_, peer_)
         .then([this](LoginOutcome who) -> kj::Promise<void> {
-          const bool good = who.login != nullptr && who.login->allows(schema::Scope::READ);
+          const bool good =
+              who.login != nullptr && who.login->allows(schema::Scope::READ) && who.login->shows(kStreamed);
           return good ? turn() : kj::READY_NOW;
         });
   }

@@ -1,8 +1,12 @@
 // What the broker said about who sends a request.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "protocol/schemas/api.capnp.h"
 #include "protocol/schemas/common.capnp.h"
@@ -16,6 +20,12 @@ struct Login {
   std::uint32_t scopes = 0;  // bit N: schema::Scope N
   std::uint64_t epoch = 0;   // of Authenticator, when it was asked for
 
+  std::vector<std::string> withheld;  // fields of schema::Snapshot that policy keeps from it
+
+  // Whether what is served from this field of the snapshot may be shown.
+  [[nodiscard]] bool shows(std::string_view snapshotField) const {
+    return std::ranges::find(withheld, snapshotField) == withheld.end();
+  }
   [[nodiscard]] bool allows(schema::Scope scope) const {
     return (scopes >> static_cast<unsigned>(scope) & 1U) != 0;
   }

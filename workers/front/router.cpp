@@ -164,6 +164,8 @@ Plan Router::judge(const Request& request, Peer& peer, const json::Match& match,
       // A stream that came without the handshake of a WebSocket; with it, it is let in by its first frame.
       if (match.service->scope == schema::Scope::UNSPECIFIED) return problemReply(Code::INVALID_REQUEST);
       if (!who.login->allows(match.service->scope)) return problemReply(Code::FORBIDDEN);
+      if (match.service->service == json::Service::kStreamSse && !who.login->shows(kStreamed))
+        return problemReply(Code::POLICY_BLOCKED);
       return service(request, peer, *match.service);
     case Kind::kRoute:
       return route(request, match, who.login);
@@ -180,7 +182,10 @@ Plan Router::route(const Request& request, const json::Match& match, const std::
     return reply;
   };
   if (!who->allows(route.scope)) return labelled(problemReply(Code::FORBIDDEN));
-  if (!route.snapshot.empty()) return labelled(snapshot(request, match));
+  if (!route.snapshot.empty()) {
+    if (!who->shows(route.snapshot)) return labelled(problemReply(Code::POLICY_BLOCKED));
+    return labelled(snapshot(request, match));
+  }
   auto key = idempotencyKey(request);
   if (!key || (key->empty() && route.effect == json::Effect::kMutating))
     return labelled(problemReply(Code::IDEMPOTENCY_KEY_REQUIRED));

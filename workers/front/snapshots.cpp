@@ -7,8 +7,6 @@
 namespace factionos::front {
 namespace {
 
-constexpr std::string_view kStreamed = "commandCenter";
-
 std::shared_ptr<const std::string> streamMessage(std::string_view type, std::uint64_t revision,
                                                  const std::string& body) {
   std::string text = R"({"type":")";

@@ -16,6 +16,9 @@
 
 namespace factionos::front {
 
+// The field of schema::Snapshot that streams send.
+inline constexpr std::string_view kStreamed = "commandCenter";
+
 struct SnapshotView {
   std::uint64_t revision = 0;
   bool ready = false;

@@ -135,6 +135,8 @@ class WebSocketStream final : public Takeover {
         close(CloseCode::kPolicyViolation, "unauthenticated");
       } else if (!who.login->allows(schema::Scope::READ)) {
         close(CloseCode::kPolicyViolation, "forbidden");
+      } else if (!who.login->shows(kStreamed)) {
+        close(CloseCode::kPolicyViolation, "policy_blocked");
       } else if (state_ == State::kHello) {
         state_ = State::kLive;
         codec_.startPeriod();

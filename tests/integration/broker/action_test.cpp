@@ -136,6 +136,10 @@ family = "terminal"
 operation = "run"
 program = "/usr/bin/true"
 decision = "ask"
+[[rule]]
+family = "terminal"
+operation = "read-only"
+decision = "allow"
 )"});
   writeFile(broker.workspace() + "/true", "#!/bin/sh\ntouch made\n");
   ::chmod((broker.workspace() + "/true").c_str(), 0755);

@@ -33,6 +33,26 @@ TEST(Policy, NoRuleMatchesIsDeny) {
   EXPECT_EQ(verdict(empty, of(Family::kGit, "status")), Verdict::kDeny) << "reading too";
 }
 
+TEST(Policy, AListIsAllowedOnlyWhereEveryRowIs) {
+  const std::string list = "[[rule]]\nfamily = \"terminal\"\noperation = \"list\"\n";
+  const std::string allow = list + "decision=\"allow\"\n";
+  const auto all = [](const std::string& text) {
+    return parsed(text).allowsAll(Family::kTerminal, "list", "ci", kNow);
+  };
+  EXPECT_TRUE(all(allow));
+  EXPECT_FALSE(all("")) << "no rule is deny";
+  EXPECT_FALSE(all(list + "decision=\"ask\"\n")) << "nobody is asked about what only reads";
+  for (const std::string field :
+       {"workspace=\"demo\"", "program=\"sh\"", "network=\"full\"", "profile=\"x\""}) {
+    EXPECT_FALSE(all(list + field + "\ndecision=\"deny\"\n" + allow)) << field;
+    EXPECT_FALSE(all(list + field + "\ndecision=\"allow\"\n")) << field;
+    EXPECT_TRUE(all(allow + list + field + "\ndecision=\"deny\"\n")) << field << " comes too late";
+  }
+  EXPECT_TRUE(all(list + "principal=\"other\"\ndecision=\"deny\"\n" + allow));
+  EXPECT_FALSE(all(list + "principal=\"ci\"\ndecision=\"deny\"\n" + allow));
+  EXPECT_TRUE(all("[[rule]]\nfamily=\"git\"\noperation=\"*\"\ndecision=\"deny\"\n" + allow));
+}
+
 TEST(Policy, FirstMatchWins) {
   const Policy policy = parsed(rule("workspace=\"demo\"\ndecision=\"deny\"\nreason=\"not here\"\n") +
                                rule("decision=\"ask\"\n"));
