@@ -10,6 +10,7 @@
 #include "broker/api/api_service.h"
 #include "broker/api/snapshot.h"
 #include "broker/core/log.h"
+#include "broker/executors/worker_end.h"
 
 namespace factionos::broker {
 namespace {
@@ -100,13 +101,13 @@ class FrontLink::Gate final : public schema::Gate::Server {
     }
     auto list = login.initScopes(static_cast<unsigned>(scopes.size()));
     for (unsigned i = 0; i < scopes.size(); ++i) list.set(i, scopes[i]);
-    login.setApi(
     // The command center shows rows of sessions, so it goes with their list.
     if (!link_.services_.rules.mayListSessions(principal->name)) {
       auto withheld = login.initWithheld(2);
       withheld.set(0, "sessions");
       withheld.set(1, "commandCenter");
     }
+    login.setApi(
         kj::heap<ApiService>(link_.services_, link_.table_, Caller{.principal = std::move(*principal)}));
   }
 
@@ -140,10 +141,12 @@ kj::Promise<void> FrontLink::startOnce() {
         if (!started.is<StartedWorker>()) KJ_FAIL_REQUIRE("the launcher refused to start the front");
         front_ = kj::mv(started.get<StartedWorker>());
         FACTIONOS_IF_SOME(front, front_) {
-          return front.line->onDisconnect().then([this](rpc::DisconnectCause) {
-            sink_ = rpc::kNone;
-            front_ = rpc::kNone;
-          });
+          return front.line->onDisconnect()
+              .then([this, process = front.process](rpc::DisconnectCause) mutable {
+                sink_ = rpc::kNone;
+                return endOf(services_.core.timer, kj::mv(process), "front");
+              })
+              .then([this](WorkerEnd) { front_ = rpc::kNone; });
         }
         return kj::READY_NOW;
       });

@@ -1,11 +1,11 @@
 #include "broker/executors/live_session.h"
 
 #include <algorithm>
-#include <csignal>
 #include <utility>
 
 #include "broker/actions/view.h"
 #include "broker/core/log.h"
+#include "broker/executors/worker_end.h"
 #include "protocol/rpc/deadline.h"
 
 namespace factionos::broker {
@@ -27,8 +27,10 @@ constexpr std::size_t kMaxChunk = 64 * 1024;
 constexpr std::size_t kMaxPosture = 32;
 // Of the session's posture.
 constexpr std::string_view kMetadataUnguarded = "metadata:unguarded";
-// Compared by address: one object.
+// Compared by address: one object each.
 constexpr const char* kWorkerLost = "worker_lost";
+constexpr const char* kSupervisorLost = "supervisor_lost";
+constexpr const char* kMisbehaved = "worker_misbehaved";
 
 SessionOutput::Instant now() {
   return std::chrono::steady_clock::now();
@@ -117,26 +119,21 @@ kj::Promise<bool> LiveSession::attach(StartedPty pty, schema::Descriptor::Client
 }
 
 kj::Promise<void> LiveSession::judgeLostWorker() {
-  auto exit = KJ_ASSERT_NONNULL(pty_).worker.process.exitedRequest().send();
-  return rpc::withDeadline(core_.timer, kControlLimit,
-                           kj::Promise<capnp::Response<schema::Worker::ExitedResults>>(kj::mv(exit)))
-      .then(
-          [this](capnp::Response<schema::Worker::ExitedResults>&& response) -> const char* {
-            // A call that its filter refused ends a worker by SIGSYS, or by the handler that names the call.
-            const auto how = response.getExit();
-            const bool refusedCall = how.getSyscall() >= 0 || (how.isSignal() && how.getSignal() == SIGSYS);
-            if (!refusedCall) return kWorkerLost;
-            log(Level::kWarning, "worker_misbehaved",
-                {{"worker", "pty"},
-                 {"session", facts_.id},
-                 {"syscall", static_cast<std::uint64_t>(std::max(how.getSyscall(), 0))}});
-            return "worker_misbehaved";
-          },
-          [](kj::Exception&&) -> const char* { return kWorkerLost; })
-      .then([this](const char* reason) {
+  return endOf(core_.timer, KJ_ASSERT_NONNULL(pty_).worker.process, "pty", facts_.id)
+      .then([this](WorkerEnd end) {
+        const char* reason = end == WorkerEnd::kMisbehaved ? kMisbehaved : kWorkerLost;
         if (endReason_ == kWorkerLost) endReason_ = reason;
         stopDraining();
         return kill(reason);
+      });
+}
+
+kj::Promise<void> LiveSession::judgeLostSupervisor() {
+  exit_ = {Exit::Kind::kLost, 0};
+  if (endReason_ == nullptr) endReason_ = kSupervisorLost;
+  return endOf(core_.timer, KJ_ASSERT_NONNULL(supervisor_).process, "session", facts_.id)
+      .then([this](WorkerEnd end) {
+        if (endReason_ == kSupervisorLost && end == WorkerEnd::kMisbehaved) endReason_ = kMisbehaved;
       });
 }
 
@@ -170,13 +167,13 @@ void LiveSession::stopDraining() {
 
 void LiveSession::misbehaved() {
   log(Level::kWarning, "worker_misbehaved", {{"worker", "pty"}, {"session", facts_.id}});
-  if (endReason_ == nullptr) endReason_ = "worker_misbehaved";
+  if (endReason_ == nullptr) endReason_ = kMisbehaved;
   stopDraining();
   // Later: this runs inside of a call on the very line that is dropped.
   tasks_.add(kj::evalLater([this]() {
     terminal_ = rpc::kNone;
     pty_ = rpc::kNone;
-    return kill("worker_misbehaved");
+    return kill(kMisbehaved);
   }));
 }
 
@@ -196,46 +193,48 @@ void LiveSession::planTick() {
   }));
 }
 
+void LiveSession::takeExit(schema::Session::ExitedResults::Reader results) {
+  const auto exit = results.getExit();
+  switch (exit.which()) {
+    case schema::Exit::CODE:
+      exit_ = {Exit::Kind::kCode, exit.getCode()};
+      break;
+    case schema::Exit::SIGNAL:
+      exit_ = {Exit::Kind::kSignal, exit.getSignal()};
+      break;
+    default:
+      exit_ = {Exit::Kind::kLost, 0};
+  }
+  if (endReason_ != nullptr) return;
+  switch (results.getReason()) {
+    case schema::EndReason::LIMIT_PROCESSES:
+      endReason_ = "limit_processes";
+      break;
+    case schema::EndReason::LIMIT_MEMORY:
+      endReason_ = "limit_memory";
+      break;
+    case schema::EndReason::LIMIT_CPU:
+      endReason_ = "limit_cpu";
+      break;
+    default:
+      break;
+  }
+}
+
 kj::Promise<Ending> LiveSession::watch() {
   // Held in memory until recorded: the promise chain owns nothing of this session but `this`, which its book
   // keeps.
   reach(core_.steps, Step::kExited, Edge::kBefore);
-  auto exited = KJ_ASSERT_NONNULL(supervisor_)
-                    .session.exitedRequest()
-                    .send()
-                    .then(
-                        [this](capnp::Response<schema::Session::ExitedResults>&& response) {
-                          reach(core_.steps, Step::kExited, Edge::kAfter);
-                          const auto exit = response.getExit();
-                          switch (exit.which()) {
-                            case schema::Exit::CODE:
-                              exit_ = {Exit::Kind::kCode, exit.getCode()};
-                              break;
-                            case schema::Exit::SIGNAL:
-                              exit_ = {Exit::Kind::kSignal, exit.getSignal()};
-                              break;
-                            default:
-                              exit_ = {Exit::Kind::kLost, 0};
-                          }
-                          if (endReason_ != nullptr) return;
-                          switch (response.getReason()) {
-                            case schema::EndReason::LIMIT_PROCESSES:
-                              endReason_ = "limit_processes";
-                              break;
-                            case schema::EndReason::LIMIT_MEMORY:
-                              endReason_ = "limit_memory";
-                              break;
-                            case schema::EndReason::LIMIT_CPU:
-                              endReason_ = "limit_cpu";
-                              break;
-                            default:
-                              break;
-                          }
-                        },
-                        [this](kj::Exception&&) {
-                          exit_ = {Exit::Kind::kLost, 0};
-                          if (endReason_ == nullptr) endReason_ = "supervisor_lost";
-                        });
+  auto exited =
+      KJ_ASSERT_NONNULL(supervisor_)
+          .session.exitedRequest()
+          .send()
+          .then(
+              [this](capnp::Response<schema::Session::ExitedResults>&& response) -> kj::Promise<void> {
+                takeExit(response);
+                return kj::READY_NOW;
+              },
+              [this](kj::Exception&&) { return judgeLostSupervisor(); });
   tasks_.add(core_.timer.afterDelay(facts_.timeoutMs * kj::MILLISECONDS).then([this]() {
     if (exit_.kind == Exit::Kind::kRunning) tasks_.add(kill("timed_out"));
   }));
@@ -243,7 +242,7 @@ kj::Promise<Ending> LiveSession::watch() {
       .then([this]() {
         return rpc::withDeadline(core_.timer, kDrainLimit, drainedPromise_.addBranch())
             .catch_([this](kj::Exception&&) {
-              if (endReason_ == nullptr) endReason_ = "worker_misbehaved";
+              if (endReason_ == nullptr) endReason_ = kMisbehaved;
             });
       })
       .then([this]() {

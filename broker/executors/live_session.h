@@ -105,6 +105,8 @@ class LiveSession final : public kj::Refcounted, private kj::TaskSet::ErrorHandl
   void drained(std::uint64_t totalBytes);
   void misbehaved();
   kj::Promise<void> judgeLostWorker();
+  kj::Promise<void> judgeLostSupervisor();
+  void takeExit(schema::Session::ExitedResults::Reader results);
   void stopDraining();
   void planTick();
   void wake();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "broker/executors/denials.h"
+#include "broker/executors/worker_end.h"
 #include "broker/state/action_table.h"
 #include "protocol/json/canonical.h"
 #include "protocol/rpc/deadline.h"
@@ -109,6 +110,7 @@ kj::Promise<std::optional<Refused>> Preparation::run() {
         if (started.is<LaunchDenied>())
           return std::optional<Refused>(refusedFor(started.get<LaunchDenied>()));
         auto supervisor = kj::mv(started.get<StartedSession>());
+        process_ = supervisor.process;
         auto call = supervisor.session.prepareRequest();
         describe(call.initCommand());
         reach(core_.steps, Step::kPrepare, Edge::kBefore);
@@ -123,7 +125,20 @@ kj::Promise<std::optional<Refused>> Preparation::run() {
               return take(kj::mv(supervisor), response.getPrepared());
             });
       })
-      .catch_([](kj::Exception&&) -> std::optional<Refused> { return lost(); });
+      .catch_([this](kj::Exception&& exception) {
+        return whyLost(exception).then([](Refused&& refused) { return std::optional(std::move(refused)); });
+      });
+}
+
+kj::Promise<Refused> Preparation::whyLost(const kj::Exception& exception) {
+  // One that does not answer in time lives: there is no end to ask for.
+  if (rpc::isDeadlineExceeded(exception)) return lost();
+  FACTIONOS_IF_SOME(process, process_) {
+    return endOf(core_.timer, process, "session").then([](WorkerEnd end) {
+      return end == WorkerEnd::kMisbehaved ? Refused{.code = ProblemCode::WORKER_MISBEHAVED} : lost();
+    });
+  }
+  return lost();
 }
 
 void Preparation::describe(schema::CommandSpec::Builder spec) const {

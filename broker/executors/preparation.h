@@ -35,6 +35,9 @@ class Preparation {
   // Starts a supervisor and has it resolve and hash the command.
   kj::Promise<std::optional<actions::Refused>> run();
 
+  // What a caller hears when a call to the supervisor failed: how its process ended decides.
+  kj::Promise<actions::Refused> whyLost(const kj::Exception& exception);
+
   // After run() has refused nothing.
   const policy::Program& program() const { return found_->program; }
   const audit::Label& label() const { return found_->label; }
@@ -60,6 +63,7 @@ class Preparation {
   Workers& workers_;
   mutable kj::Own<capnp::MallocMessageBuilder> request_;  // mutable: a builder's root is not const
   const home::WorkspaceEntry* workspace_ = nullptr;
+  kj::Maybe<schema::Worker::Client> process_;  // the supervisor's, once there is one
   std::optional<Found> found_;
 };
 

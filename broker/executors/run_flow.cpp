@@ -343,7 +343,12 @@ kj::Promise<RunReply> RunFlow::start() {
               }
               return attach(kj::mv(response));
             },
-            [this](kj::Exception&&) { return fail(lost(), "supervisor_lost"); });
+            [this](kj::Exception&& exception) {
+              return preparation_.whyLost(exception).then([this](Refused&& refused) {
+                const bool misbehaved = refused.code == ProblemCode::WORKER_MISBEHAVED;
+                return fail(std::move(refused), misbehaved ? nullptr : "supervisor_lost");
+              });
+            });
   });
 }
 
@@ -352,12 +357,12 @@ kj::Promise<RunReply> RunFlow::attach(capnp::Response<schema::Session::StartResu
                      .actionId = actions::idLabel(action_->id),
                      .workspace = Label::of(preparation_.workspace().name),
                      .program = preparation_.label(),
+                     .resolved = preparation_.program(),
                      .network = preparation_.network(),
                      .owner = Label::of(caller_.id()),
                      .cols = preparation_.request().getCols(),
                      .rows = preparation_.request().getRows(),
                      .timeoutMs = preparation_.request().getTimeoutMs(),
-                     .resolved = preparation_.program(),
                      .created = audit::systemNow()};
   session_ = kj::refcounted<LiveSession>(core_, std::move(facts), preparation_.takeSupervisor(),
                                          executor_.masks_, Preparation::copyOf(preparation_.request()));

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <sstream>
 
+#include <sys/syscall.h>
+
 #include "live_broker.h"
 
 namespace factionos::test {
@@ -92,6 +94,37 @@ TEST(Life, ALostKeeperIsToldAsLost) {
   const auto ended = broker.ended(started.session, token);
   EXPECT_EQ(ended.at("/session/failureCode"), "supervisor_lost");
   expectGone(below);
+}
+
+// As if the process's own filter had refused the call: SIGSYS, with the number where the kernel puts it.
+void refuseCall(pid_t process, int number) {
+  sigval value{};
+  value.sival_int = number;
+  ASSERT_EQ(::sigqueue(process, SIGSYS, value), 0);
+}
+
+TEST(Life, ASupervisorThatItsFilterEndedMisbehavedAndTheLogNamesTheCall) {
+  LiveBroker broker;
+  const auto token = broker.token();
+  const auto started = startLong(broker, token);
+  const auto supervisor = broker.child("session");
+  const auto below = descendants(supervisor);
+  refuseCall(supervisor, SYS_execve);
+  EXPECT_EQ(broker.ended(started.session, token).at("/session/failureCode"), "worker_misbehaved");
+  EXPECT_EQ(broker.action(started.action, token).at("/action/failureCode"), "worker_misbehaved");
+  EXPECT_NE(broker.process().waitForLine("worker_misbehaved worker=session session=" + started.session +
+                                         " syscall=" + std::to_string(SYS_execve)),
+            "");
+  expectGone(below);
+}
+
+TEST(Life, AFrontThatItsFilterEndedIsStartedAgainAndTheLogNamesTheCall) {
+  LiveBroker broker;
+  refuseCall(broker.child("front"), SYS_openat);
+  EXPECT_NE(
+      broker.process().waitForLine("worker_misbehaved worker=front syscall=" + std::to_string(SYS_openat)),
+      "");
+  EXPECT_TRUE(eventually([&]() { return request(broker.port(), "GET", "/healthz", "", {}).status == 200; }));
 }
 
 TEST(Life, SessionsLiveOnWhenTheFrontIsKilled) {
