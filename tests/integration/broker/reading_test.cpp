@@ -38,7 +38,9 @@ class Rules {
 // Snapshots reach the front a moment after the policy does.
 void expectSoon(LiveBroker& broker, const std::string& target, const std::string& token, int status) {
   EXPECT_TRUE(eventually([&]() { return broker.get(target, token).status == status; })) << target;
-  if (status == 403) EXPECT_EQ(broker.get(target, token).code(), "policy_blocked") << target;
+  if (status == 403) {
+    EXPECT_EQ(broker.get(target, token).code(), "policy_blocked") << target;
+  }
 }
 
 TEST(Reading, ADenyForTheListHoldsForWhateverShowsItUntilThePolicySaysOtherwise) {
