@@ -1,6 +1,8 @@
 #include "broker/audit/verify.h"
 
+#include <algorithm>
 #include <exception>
+#include <vector>
 
 #include <sodium.h>
 
@@ -32,12 +34,14 @@ class Reading {
     }
     // The head first: whatever it says is in the log by then. It is read again after the log.
     before_ = heads();
+    readKeys();
     size_ = sizeOf(log, "audit log");
     if (size_ == 0) return broken(verdict, Breach::kNoLog, 1);
     const Head head = before_.newest.value_or(Head{});
     const Scan scan = scanLog(log, Chain::Start::kGenesis, 0, size_, head, [&](const ParsedLine& line) {
       count(verdict, line);
       compare(line);
+      followKeys(line);
     });
     verdict.tornBytes = scan.tornBytes;
     if (firstKeyWrong_) return broken(verdict, Breach::kWrongFirstKey, 1);
@@ -88,13 +92,29 @@ class Reading {
     if (ahead > 1) return broken(verdict, Breach::kHeadBehind, after.newest->sequence + 1);
     // Only power loss during its write damages a slot, and then its batch is in the log and not in the head.
     if (after.damaged && ahead == 0) return broken(verdict, Breach::kHeadDamaged, end);
-    return judgeKey(verdict, scan, end);
+    return judgeKey(verdict, end);
   }
 
-  Verdict judgeKey(Verdict verdict, const Scan& scan, std::uint64_t end) const {
+  // The secrets lie there before the log's size is known: each belongs to an epoch that the log has by then,
+  // at or after the head that was read before. A writer may have gone on to others since.
+  void readKeys() {
     for (const auto& file : {paths_.key(), paths_.nextKey()}) {
-      const auto key = EpochKey::load(file);
-      if (key && key->publicKey() == scan.chain.key()) return verdict;
+      if (const auto key = EpochKey::load(file)) onDisk_.push_back(key->publicKey());
+    }
+  }
+
+  void followKeys(const ParsedLine& line) {
+    const bool atHead = before_.newest && line.line.sequence >= before_.newest->sequence;
+    if (atHead && inForce_.empty() && current_) inForce_.push_back(*current_);
+    if (const auto* genesis = std::get_if<Genesis>(&line.line.body)) current_ = genesis->key;
+    if (const auto* seal = std::get_if<Seal>(&line.line.body)) current_ = seal->key;
+    if (atHead && current_ && (inForce_.empty() || inForce_.back() != *current_))
+      inForce_.push_back(*current_);
+  }
+
+  Verdict judgeKey(Verdict verdict, std::uint64_t end) const {
+    for (const PublicKey& key : onDisk_) {
+      if (std::ranges::find(inForce_, key) != inForce_.end()) return verdict;
     }
     return broken(verdict, Breach::kWrongEpochKey, end);
   }
@@ -103,6 +123,9 @@ class Reading {
   const Expectation& expected_;
   HeadPair before_;
   std::uint64_t size_ = 0;
+  std::vector<PublicKey> onDisk_;
+  std::optional<PublicKey> current_;  // in force after the line that was seen last
+  std::vector<PublicKey> inForce_;    // at the head, and after it
   bool firstKeyWrong_ = false;
   bool anchorWrong_ = false;
 };

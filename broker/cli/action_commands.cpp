@@ -116,7 +116,9 @@ void addActionCommands(CLI::App& app, Context& context, Action& action) {
   auto options = std::make_shared<DecideOptions>();
   auto state = std::make_shared<std::string>();
   auto* actions = app.add_subcommand("actions", "list guarded actions, newest first");
-  actions->add_option("--state", *state, "only those that are proposed, approved, executing …");
+  actions->add_option("--state", *state, "only those in this state")
+      ->check(CLI::IsMember({"proposed", "approved", "rejected", "expired", "executing", "succeeded",
+                             "failed", "timed_out", "unknown"}));
   addKeyOptions(actions, options->key);
   actions->callback([&context, &action, options, state]() {
     action = [&context, options, state]() { return list(context, *options, *state); };

@@ -110,7 +110,11 @@ void addAuditCommands(CLI::App& app, Context& context, Action& action) {
   auto* audit = app.add_subcommand("audit", "what was decided and what came of it");
   audit->require_subcommand(1);
   auto* verifyCommand = audit->add_subcommand("verify", "check chain, signatures and head");
-  verifyCommand->add_option("--first-key", options->firstKey, "the audit key that 'init' printed");
+  verifyCommand->add_option("--first-key", options->firstKey, "the audit key that 'init' printed")
+      ->check([](const std::string& key) -> std::string {
+        const bool hex = key.size() == 64 && key.find_first_not_of("0123456789abcdef") == std::string::npos;
+        return hex ? "" : "64 hexadecimal digits are wanted, as init printed them";
+      });
   verifyCommand->add_option(
       "--anchor", options->anchor,
       "a file that [audit] anchor kept outside (default: the one that config.toml names)");

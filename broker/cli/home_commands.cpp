@@ -74,7 +74,7 @@ int init(const Context& context, const InitOptions& options) {
     passphrase =
         options.passphraseFile
             ? must(identity::readPassphraseFile(*options.passphraseFile))
-            : must(identity::askPassphrase("Passphrase for the operator's key: ", identity::Confirm::kTwice));
+            : must(identity::askPassphrase("Passphrase for the operator's key", identity::Confirm::kTwice));
   }
   begin(home);
   const auto key = identity::OperatorKey::generate();

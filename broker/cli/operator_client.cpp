@@ -38,7 +38,7 @@ identity::OperatorKey KeySource::open(const Context& context) const {
     passphrase =
         passphraseFile
             ? must(identity::readPassphraseFile(*passphraseFile))
-            : must(identity::askPassphrase("Passphrase of the operator's key: ", identity::Confirm::kNo));
+            : must(identity::askPassphrase("Passphrase of the operator's key", identity::Confirm::kNo));
   }
   return must(identity::OperatorKey::open(text.text(), passphrase), kRefused);
 }
@@ -72,7 +72,7 @@ void stopOn(schema::Problem::Reader problem) {
   if (problem.hasDetail()) text += std::string(": ") + problem.getDetail().cStr();
   if (problem.getCurrentRevision() != 0)
     text += " (the current revision is " + std::to_string(problem.getCurrentRevision()) + ")";
-  text += ". ";
+  text += text.ends_with('.') ? " " : ". ";
   text += problem.hasRecovery() ? problem.getRecovery().cStr() : std::string(kind.recovery);
   throw Stop(kRefused, text);
 }

@@ -190,7 +190,8 @@ void addRunCommand(CLI::App& app, Context& context, Action& action) {
       app.add_subcommand("run", "run a command in a workspace: propose, wait for approval, run, stream");
   command->add_option("--workspace,-w", options->workspace, "the workspace's name")->required();
   command->add_option("--shell", options->shell, "one shell line instead of a command");
-  command->add_option("--network", options->network, "none (default), loopback or full");
+  command->add_option("--network", options->network, "none (default), loopback or full")
+      ->check(CLI::IsMember({"none", "loopback", "full"}));
   command->add_option("--timeout", options->timeoutSeconds, "seconds");
   command->add_option("--token", options->token, "a bearer token, instead of this user's own rights")
       ->envname("FACTIONOS_TOKEN");

@@ -127,7 +127,9 @@ bool isProgramPath(std::string_view path) {
     return byte >= 0x20 && byte != 0x7f;
   });
   return path.size() > 1 && path.size() < PATH_MAX && path.front() == '/' && path.back() != '/' &&
-         printable && std::filesystem::path(path).lexically_normal() == path;
+         printable &&
+         std::filesystem::path(path).lexically_normal().native() ==
+             path;  // as text: a path compares "//" as "/"
 }
 
 }  // namespace factionos::policy

@@ -44,23 +44,23 @@ TEST(Descriptors, AScriptHasItselfBesides) {
 // Kinds of what a worker may hold: /dev/null on 0 to 2, its line, its events, and what its loop made. A
 // session has its workspace, the slave side of its terminal and its keeper's line besides; a keeper neither
 // line nor loop.
-std::string kindsOf(pid_t pid) {
+using Kinds = std::map<std::string, int>;
+
+Kinds kindsOf(pid_t pid) {
   const std::optional<std::vector<std::string>> descriptors = descriptorsOf(pid);
   if (!descriptors) return {};
-  std::map<std::string, int> kinds;
+  Kinds kinds;
   for (const std::string& line : *descriptors) {
     std::string target = line.substr(line.find(' ') + 1);
     if (const std::size_t bracket = target.find(":["); bracket != std::string::npos) target.resize(bracket);
     if (target.starts_with("/dev/pts/")) target = "/dev/pts";
     ++kinds[target];
   }
-  std::string text;
-  for (const auto& [kind, count] : kinds) text += kind + "*" + std::to_string(count) + " ";
-  return text;
+  return kinds;
 }
 
 // A capability that is dropped takes its descriptor along, one message later.
-std::string settledKindsOf(Broker& broker, pid_t pid, const std::string& expected) {
+Kinds settledKindsOf(Broker& broker, pid_t pid, const Kinds& expected) {
   for (int i = 0; i < 200 && kindsOf(pid) != expected; ++i) {
     broker.wait(broker.loop.timer().afterDelay(10 * kj::MILLISECONDS));
   }
@@ -76,19 +76,20 @@ TEST(Descriptors, EveryProcessHoldsItsOwnAlone) {
   unsigned seen = 0;
   for (const pid_t pid : descendants()) {
     const std::string name = nameOf(pid);
-    std::string expected;
+    Kinds expected;
     // anon_inode: two epoll sets and an eventfd of the loop, a signalfd. pipe: the events, and four ends of
     // libuv's own.
     if (pid == broker.launcherPid) {
-      expected = "/dev/null*3 " + broker.world.home + "*1 " + std::string(FACTIONOS_LIBEXEC) +
-                 "*1 anon_inode*4 pipe*7 socket*2 ";
+      expected = {{"/dev/null", 3}, {broker.world.home, 1}, {FACTIONOS_LIBEXEC, 1}, {"anon_inode", 4},
+                  {"pipe", 7},      {"socket", 2}};
     } else if (name == "pty") {
-      expected = "/dev/null*3 /dev/ptmx*1 anon_inode*3 pipe*5 socket*1 ";
+      expected = {{"/dev/null", 3}, {"/dev/ptmx", 1}, {"anon_inode", 3}, {"pipe", 5}, {"socket", 1}};
     } else if (name == "session" && !childrenOf(pid).empty() &&
                nameOf(childrenOf(pid).front()) == "session") {
-      expected = "/dev/null*3 /dev/pts*1 " + broker.world.workspace + "*1 anon_inode*3 pipe*5 socket*2 ";
+      expected = {{"/dev/null", 3},  {"/dev/pts", 1}, {broker.world.workspace, 1},
+                  {"anon_inode", 3}, {"pipe", 5},     {"socket", 2}};
     } else if (name == "session") {
-      expected = "/dev/null*3 anon_inode*1 socket*1 ";  // the keeper
+      expected = {{"/dev/null", 3}, {"anon_inode", 1}, {"socket", 1}};  // the keeper
     } else {
       continue;  // the command
     }
