@@ -28,32 +28,35 @@ std::size_t distinctBytes(std::string_view text) {
   return seen.count();
 }
 
-// The value as the main channel would see it: the stream is matched without gaps and controls, so the pattern
-// must have none either.
-SecretString project(std::string_view value) {
-  SecretString projected;
-  projected.reserve(std::max<std::size_t>(value.size(), 64));
+// The value as the lanes would see it, which match without gaps and controls: its text, and what each
+// sequence in it holds. Bytes that are no text (a random key) may well hold the introducer of one.
+std::vector<SecretString> project(std::string_view value) {
+  std::vector<SecretString> projected(1);
   EscapeLexer lexer;
   LexedBlock block;
   const auto take = [&] {
     for (std::size_t i = 0; i < block.size; ++i) {
-      if (block.classes[i] == ByteClass::kText) projected.push_back(block.bytes[i]);
+      if (block.classes[i] == ByteClass::kText) projected.front().push_back(block.bytes[i]);
+      if (block.classes[i] == ByteClass::kSequenceStart) projected.emplace_back();
+      if (block.classes[i] == ByteClass::kSequence) projected.back().push_back(block.bytes[i]);
     }
   };
   for (; !value.empty(); value.remove_prefix(std::min(value.size(), LexedBlock::kRawBytes))) {
     lexer.lex(value.substr(0, LexedBlock::kRawBytes), block);
     take();
   }
-  lexer.flush(block);
+  lexer.finish(block);
   take();
+  std::erase_if(projected, [](const SecretString& part) {
+    return part.size() < KnownSecrets::kMinBytes || distinctBytes({part.data(), part.size()}) < kMinDistinct;
+  });
   return projected;
 }
 
 std::vector<SecretString> patternsOf(std::string_view value) {
   std::vector<SecretString> patterns;
   for (const SecretString& form : encodedForms(value)) {
-    SecretString pattern = project(form);
-    if (pattern.size() >= KnownSecrets::kMinBytes) patterns.push_back(std::move(pattern));
+    for (SecretString& pattern : project(form)) patterns.push_back(std::move(pattern));
   }
   return patterns;
 }
@@ -64,7 +67,7 @@ KnownSecrets::Added KnownSecrets::add(std::string_view value) {
   value = trim(value);
   if (value.size() < kMinBytes) return Added::kTooShort;
   if (value.size() > kMaxBytes) return Added::kTooLong;
-  if (distinctBytes(value) < kMinDistinct || project(value).size() < kMinBytes) return Added::kTooWeak;
+  if (distinctBytes(value) < kMinDistinct || project(value).empty()) return Added::kTooWeak;
   std::vector<SecretString> patterns = patternsOf(value);
   for (std::string_view rest = value; !rest.empty() && value.find('\n') != std::string_view::npos;) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());

@@ -50,6 +50,8 @@ class LaneMatcher {
   // `next`: what of this lane's bytes after this one is known; a gap or another sequence may come between.
   void after(char byte, const ShapeTracker::Verdict& verdict, Scanned scanned, std::string_view next);
   void gap(ShapeTracker::Gap kind);
+  // This lane's text goes on with the key, if there is one, that the other lane is inside of.
+  void continueKey(const LaneMatcher& other) noexcept { tracker_.continueKey(other.tracker_); }
   // What follows is another text.
   void restart();
 

@@ -240,8 +240,9 @@ void Masker::Engine::stepSequence(char byte) {
 }
 
 void Masker::Engine::stepGap(char byte, ShapeTracker::Gap gap) {
-  sequence_.restart();
   text_.gap(gap);
+  text_.continueKey(sequence_);  // an introducer that nothing ended took the header with it
+  sequence_.restart();
   if (!text_.insidePem()) push({.byte = byte, .kind = Entry::Kind::kGap});
 }
 
@@ -323,7 +324,7 @@ void Masker::Engine::tick(Time now, MaskedSink& sink) {
 }
 
 void Masker::Engine::finish(MaskedSink& sink) {
-  lexer.flush(block_);
+  lexer.finish(block_);
   processBlock(sink);
   text_.finish();
   sequence_.finish();

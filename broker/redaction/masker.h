@@ -45,9 +45,10 @@ struct MaskerLimits {
 // shapes.h. A secret becomes `[masked:LABEL]`; labels are fixed words of ours. The prefix of a public format
 // stays visible.
 //
-// Escape sequences and line gaps inside a secret are invisible to matching and are passed on in their place,
-// so that colours stay right; line breaks inside a PEM body are dropped. What a sequence itself holds
-// (titles, links, clipboard writes) is matched on a channel of its own.
+// Escape sequences (7-bit and C1), code points that can't be seen (isInvisible) and line gaps inside a secret
+// are invisible to matching and are passed on in their place, so that colours stay right; line breaks inside
+// a PEM body are dropped. What a sequence itself holds (titles, links, clipboard writes) is matched on a
+// channel of its own.
 //
 // Line gaps (CR, LF, the indentation after them, and the space that line editors write before a CR where a
 // line wraps) never break a known value nor an undecided token. A decided token goes on after a gap only if
@@ -56,10 +57,13 @@ struct MaskerLimits {
 // Timing: a byte is kept back only while it could be part of a secret. After holdTime, or when holdBytes are
 // kept, the open question is decided: at most the safe prefix is shown (kSafeKnownBytes of a known value;
 // Shape::safe body bytes of a format), the bytes after it count as secret, and so does what continues them.
-// Without such a pause the result does not depend on how the stream was cut.
+// Without such a pause the result does not depend on how the stream was cut. The first bytes of a code point
+// wait for its next one without limit: no reader can show them before, and only then is it known what they
+// are.
 //
-// Not covered: output redrawn by moving the cursor, values spelt with overstrikes, encodings not listed in
-// known_secrets.h, and formats without a prefix when the program pauses inside them (Mailchimp, MaxMind).
+// Not covered: output redrawn by moving the cursor, values spelt with overstrikes, look-alike letters or
+// combining marks, encodings not listed in known_secrets.h, and formats without a prefix when the program
+// pauses inside them (Mailchimp, MaxMind).
 // Whoever can print guesses and watch the delay or a marker learns whether a guess is right: known values
 // must have the entropy to stand that.
 //
@@ -83,7 +87,7 @@ class Masker {
   void setColumns(unsigned columns) noexcept;
 
   void feed(std::span<const std::byte> raw, Time now, MaskedSink& sink) noexcept;
-  // When tick() has something to do; nothing while no byte is kept back.
+  // When tick() has something to do; nothing while no byte is kept back but those of a cut code point.
   [[nodiscard]] std::optional<Time> deadline() const noexcept;
   // Decides what has been kept for holdTime. Earlier calls do nothing.
   void tick(Time now, MaskedSink& sink) noexcept;

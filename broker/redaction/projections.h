@@ -31,7 +31,7 @@ class Projections {
   // A broken sequence swallows the first bytes of what follows; so the text after one is read as its end,
   // too, for longer than any fixed prefix.
   static constexpr unsigned kRunOn = 40;
-  using Buffer = std::array<char, LexedBlock::kRawBytes + 2>;
+  using Buffer = std::array<char, LexedBlock::kBytes>;
 
   void text(std::string_view run, std::size_t at) noexcept;
   void gap() noexcept;
@@ -39,8 +39,8 @@ class Projections {
   Buffer lines_;
   Buffer joined_;
   Buffer sequences_;
-  std::array<std::uint32_t, LexedBlock::kRawBytes + 2> gaps_;  // where in lines_ a gap stands
-  std::array<bool, LexedBlock::kRawBytes + 2> runsOn_;
+  std::array<std::uint32_t, LexedBlock::kBytes> gaps_;  // where in lines_ a gap stands
+  std::array<bool, LexedBlock::kBytes> runsOn_;
   std::size_t gapCount_ = 0;
   std::size_t linesSize_ = 0;
   std::size_t joinedSize_ = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
+#include <utility>
 
 namespace factionos::redaction {
 namespace {
@@ -58,6 +59,10 @@ void ShapeTracker::activate(std::uint16_t shape) noexcept {
     }
     return;
   }
+  if (shapeOf(shape).kind == ShapeKind::kDirectory) {
+    atDirectory_ = true;
+    return;
+  }
   for (std::size_t i = 0; i < size_; ++i) {
     // An earlier body of the same shape covers this one: both end at the same byte.
     if (active_[i].shape == shape) return;
@@ -71,8 +76,15 @@ void ShapeTracker::remove(std::size_t at) noexcept {
   active_[at] = active_[--size_];
 }
 
+void ShapeTracker::dropUnbegun(ShapeKind kind) noexcept {
+  for (std::size_t i = size_; i-- > 0;) {
+    if (active_[i].count == 0 && shapeOf(active_[i].shape).kind == kind) remove(i);
+  }
+}
+
 ShapeTracker::Verdict ShapeTracker::step(char byte) noexcept {
   Verdict verdict;
+  if (std::exchange(atDirectory_, false) && byte == '/') dropUnbegun(ShapeKind::kEntropy);
   for (std::size_t i = size_; i-- > 0;) {
     if (stepOne(active_[i], byte, verdict) == Fate::kLeaves) remove(i);
   }
@@ -115,6 +127,7 @@ ShapeTracker::Fate ShapeTracker::grow(Active& active, char byte, Verdict& verdic
     case ShapeKind::kPassword:
     case ShapeKind::kTail:
     case ShapeKind::kPem:
+    case ShapeKind::kDirectory:
       break;
   }
   if (secret) {
@@ -140,6 +153,7 @@ void ShapeTracker::end(const Active& active, char terminator, Verdict& verdict) 
       break;
     case ShapeKind::kRun:
     case ShapeKind::kPem:
+    case ShapeKind::kDirectory:
       break;
   }
   if (secret) verdict.merge(active.count, false, active.shape);
@@ -193,6 +207,7 @@ void ShapeTracker::dashes(char byte) noexcept {
 ShapeTracker::Verdict ShapeTracker::gap(Gap kind) noexcept {
   Verdict verdict;
   if (kind == Gap::kNarrow) {
+    atDirectory_ = false;
     for (std::size_t i = size_; i-- > 0;) {
       const Active& active = active_[i];
       const ShapeKind shapeKind = shapeOf(active.shape).kind;
@@ -205,6 +220,14 @@ ShapeTracker::Verdict ShapeTracker::gap(Gap kind) noexcept {
   if (pem_ == Pem::kHeaderLine) pem_ = Pem::kBody;
   if (pem_ == Pem::kEndLine) pem_ = Pem::kOutside;
   return verdict;
+}
+
+void ShapeTracker::continueKey(const ShapeTracker& other) noexcept {
+  if (insidePem() || (other.pem_ != Pem::kHeaderLine && other.pem_ != Pem::kBody)) return;
+  pem_ = Pem::kBody;
+  pemShape_ = other.pemShape_;
+  pemCount_ = 0;
+  pemMatched_ = 0;
 }
 
 ShapeTracker::Verdict ShapeTracker::resolve(std::uint32_t held) noexcept {
@@ -238,12 +261,13 @@ ShapeTracker::Verdict ShapeTracker::finish(Ending ending) noexcept {
     if (cut) verdict.merge(active.count, false, active.shape);
   }
   size_ = 0;
+  atDirectory_ = false;
   pem_ = Pem::kOutside;
   return verdict;
 }
 
 std::size_t ShapeTracker::plainRun(std::string_view text) const noexcept {
-  if (size_ != 1 || insidePem() || !active_[0].confirmed) return 0;
+  if (size_ != 1 || atDirectory_ || insidePem() || !active_[0].confirmed) return 0;
   const Alphabet wide = shapeOf(active_[0].shape).wide;
   std::size_t length = 0;
   while (length < text.size() && contains(wide, text[length])) ++length;

@@ -33,6 +33,8 @@ class ShapeTracker {
   [[nodiscard]] Verdict step(char byte) noexcept;
   enum class Gap : std::uint8_t { kNarrow, kWide };
   [[nodiscard]] Verdict gap(Gap kind) noexcept;
+  // Begins inside the key whose header the other tracker has seen, unless it is over there.
+  void continueKey(const ShapeTracker& other) noexcept;
   // Decides every undecided body now, because `held` is all that can be kept of it: bytes beyond the shape's
   // safe prefix become secret.
   [[nodiscard]] Verdict resolve(std::uint32_t held) noexcept;
@@ -41,7 +43,7 @@ class ShapeTracker {
   enum class Ending : std::uint8_t { kComplete, kCut };
   [[nodiscard]] Verdict finish(Ending ending) noexcept;
 
-  [[nodiscard]] bool idle() const noexcept { return size_ == 0 && pem_ == Pem::kOutside; }
+  [[nodiscard]] bool idle() const noexcept { return size_ == 0 && !atDirectory_ && !insidePem(); }
   [[nodiscard]] bool insidePem() const noexcept { return pem_ != Pem::kOutside; }
   // How many of the coming bytes only lengthen the one secret body that there is.
   [[nodiscard]] std::size_t plainRun(std::string_view text) const noexcept;
@@ -67,10 +69,12 @@ class ShapeTracker {
   void stepPem(char byte, Verdict& verdict) noexcept;
   void dashes(char byte) noexcept;
   void remove(std::size_t at) noexcept;
+  void dropUnbegun(ShapeKind kind) noexcept;
   [[nodiscard]] bool looksRandom(std::uint32_t count) const noexcept;
 
   std::array<Active, kMaxShapes> active_;
   std::size_t size_ = 0;
+  bool atDirectory_ = false;                    // the next byte is the first behind a kDirectory prefix
   std::array<std::uint16_t, 256> histogram_{};  // of the one kEntropy body
   Pem pem_ = Pem::kOutside;
   std::uint16_t pemShape_ = 0;

@@ -144,6 +144,8 @@ constexpr Shape kShapes[] = {
                                                                        kAny,  kRun, kValue, 4, kValue},
     {"credential",          "(?i:key|token|secret|passw(?:or)?d|pwd|passphrase|credentials?)[A-Za-z0-9_.-]{0,24}[\"']?[ \\t]{0,3}(?:=>|:=|=|:)[ \\t]{0,3}[\"']?",
                                                                        kAny,  kEntropy, kValue, 8, kValue, Needs::kNothing, 8},
+    // The shell's working directories, which every `env` prints. "_" before is part of another name: DB_PWD.
+    {"credential",          "(?:^|[^A-Za-z0-9_.-])(?:OLD)?PWD=[\"']?",  kAny,  kDirectory, kValue, 0, kValue},
     // clang-format on
 };
 

@@ -25,11 +25,12 @@ enum class Alphabet : std::uint16_t {
 
 // When a body becomes a secret.
 enum class ShapeKind : std::uint8_t {
-  kRun,       // as soon as `min` bytes of the narrow alphabet have come; goes on over the wide one
-  kEntropy,   // when the run ends, if it is long and random enough
-  kPassword,  // when the run ends, if it ends in '@'
-  kTail,      // when the run ends, if its last bytes are those of the format
-  kPem,       // at once, to the END line
+  kRun,        // as soon as `min` bytes of the narrow alphabet have come; goes on over the wide one
+  kEntropy,    // when the run ends, if it is long and random enough
+  kPassword,   // when the run ends, if it ends in '@'
+  kTail,       // when the run ends, if its last bytes are those of the format
+  kPem,        // at once, to the END line
+  kDirectory,  // never: where its prefix ends and a '/' follows, no kEntropy body begins
 };
 
 enum class Needs : std::uint8_t { kNothing, kDigit, kDot };

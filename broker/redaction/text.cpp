@@ -18,17 +18,25 @@ constexpr std::array kDisturbing = {
     Range{0xfff9, 0xfffb}, Range{0xe0000, 0xe007f},
 };
 
-constexpr std::array kUnseen = {
-    Range{0x09, 0x0a},        Range{0xa0, 0xa0},     Range{0xad, 0xad},       Range{0x034f, 0x034f},
-    Range{0x115f, 0x1160},    Range{0x1680, 0x1680}, Range{0x17b4, 0x17b5},   Range{0x180b, 0x180f},
-    Range{0x2000, 0x200d},    Range{0x202f, 0x202f}, Range{0x205f, 0x2065},   Range{0x2800, 0x2800},
-    Range{0x3000, 0x3000},    Range{0x3164, 0x3164}, Range{0xfe00, 0xfe0f},   Range{0xffa0, 0xffa0},
-    Range{0xfff0, 0xfff8},    Range{0xfffe, 0xffff}, Range{0x1d173, 0x1d17a}, Range{0xe0080, 0xe0fff},
-    Range{0xf0000, 0x10ffff}, Range{0xe000, 0xf8ff},
+// Unicode's Default_Ignorable_Code_Point with line and paragraph separators, interlinear annotation and
+// U+FFFE.
+constexpr std::array kInvisible = {
+    Range{0xad, 0xad},       Range{0x034f, 0x034f},   Range{0x061c, 0x061c}, Range{0x115f, 0x1160},
+    Range{0x17b4, 0x17b5},   Range{0x180b, 0x180f},   Range{0x200b, 0x200f}, Range{0x2028, 0x202e},
+    Range{0x2060, 0x206f},   Range{0x3164, 0x3164},   Range{0xfe00, 0xfe0f}, Range{0xfeff, 0xfeff},
+    Range{0xffa0, 0xffa0},   Range{0xfff0, 0xfffb},   Range{0xfffe, 0xffff}, Range{0x1bca0, 0x1bca3},
+    Range{0x1d173, 0x1d17a}, Range{0xe0000, 0xe0fff},
+};
+
+// Spaces of other kinds, and private use, whose look depends on the font.
+constexpr std::array kUnclear = {
+    Range{0x09, 0x0a},     Range{0xa0, 0xa0},        Range{0x1680, 0x1680}, Range{0x2000, 0x200a},
+    Range{0x202f, 0x202f}, Range{0x205f, 0x205f},    Range{0x2800, 0x2800}, Range{0x3000, 0x3000},
+    Range{0xe000, 0xf8ff}, Range{0xf0000, 0x10ffff},
 };
 
 template <std::size_t N>
-bool isIn(const std::array<Range, N>& ranges, char32_t value) {
+constexpr bool isIn(const std::array<Range, N>& ranges, char32_t value) {
   return std::any_of(ranges.begin(), ranges.end(),
                      [value](const Range& range) { return value >= range.first && value <= range.last; });
 }
@@ -45,6 +53,17 @@ std::uint32_t byteAt(std::string_view text, std::size_t at) {
 }
 
 }  // namespace
+
+namespace detail {
+constinit const std::array<bool, (0x110000U >> kBlockBits)> kHasInvisible = [] {
+  std::array<bool, (0x110000U >> kBlockBits)> table{};
+  for (const Range& range : kInvisible) {
+    for (char32_t block = range.first >> kBlockBits; block <= range.last >> kBlockBits; ++block)
+      table[block] = true;
+  }
+  return table;
+}();
+}  // namespace detail
 
 CodePoint decodeUtf8(std::string_view text) noexcept {
   constexpr CodePoint kBad{CodePoint::Status::kInvalid, U'\ufffd', 1};
@@ -69,8 +88,12 @@ bool disturbsDisplay(char32_t value) noexcept {
   return isIn(kDisturbing, value);
 }
 
+bool isInvisible(char32_t value) noexcept {
+  return detail::kHasInvisible[value >> detail::kBlockBits] && isIn(kInvisible, value);
+}
+
 bool isHidden(char32_t value) noexcept {
-  return isIn(kDisturbing, value) || isIn(kUnseen, value);
+  return isIn(kDisturbing, value) || isInvisible(value) || isIn(kUnclear, value);
 }
 
 void appendHexByte(std::string& out, char byte) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -21,7 +22,16 @@ struct CodePoint {
 // Code points that reorder or break what is displayed: C0 but '\n' and '\t', DEL, C1, bidi controls, line and
 // paragraph separators, tag characters, the byte order mark.
 [[nodiscard]] bool disturbsDisplay(char32_t value) noexcept;
-// The ones above, '\n' and '\t', and all that can't be seen or looks like a space without being U+0020.
+// Code points above C1 that leave no trace where they stand: soft hyphen, zero-width spaces and joiners,
+// variation selectors, bidi controls, fillers, tags. `value` is valid.
+[[nodiscard]] bool isInvisible(char32_t value) noexcept;
+namespace detail {
+// By block of 64 code points, which is all that differ in their last byte alone: whether one in it is
+// invisible. Nearly all text is in blocks that hold none.
+constexpr unsigned kBlockBits = 6;
+extern const std::array<bool, (0x110000U >> kBlockBits)> kHasInvisible;
+}  // namespace detail
+// All of the above, '\n' and '\t', and what looks like a space without being U+0020 or is for private use.
 [[nodiscard]] bool isHidden(char32_t value) noexcept;
 
 // `\n`, `\x1b` or `\u{202e}`.

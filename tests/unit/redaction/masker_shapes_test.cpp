@@ -195,9 +195,22 @@ TEST(MaskerShapes, OrdinaryTextIsNotMasked) {
            "docker run -u 1000:1000 image:tag\n",
            "eyJhIjoxfQ==\n",
            "ACCADEMIA SKELETON AKIA\n",
+           "PWD=/home/dev/x7Qz-Kw9Lm2\nOLDPWD=/home/dev/x7Qz-Kw9Lm2\n",
+           "declare -x PWD=\"/home/dev/x7Qz-Kw9Lm2\"\n",
        }) {
     EXPECT_EQ(maskAll(text), text);
   }
+}
+
+TEST(MaskerShapes, OnlyTheShellsWorkingDirectoriesAreNoCredentials) {
+  for (const std::string_view name :
+       {"pwd=", "DB_PWD=", "MYPWD=", "x-PWD=", "PWD:", "Pwd=", "PWD_X=", "oldpwd=", "MYOLDPWD="}) {
+    const std::string secret = "/" + body(24, kAlnumChars, 3);
+    EXPECT_THAT(maskAll(std::string(name) + secret + "\n"), HasSubstr("[masked:credential]")) << name;
+  }
+  EXPECT_EQ(maskAll("PWD=" + body(24, kAlnumChars, 3) + "\n"), "PWD=[masked:credential]\n");
+  // It speaks for its own value alone.
+  EXPECT_EQ(maskAll("PWD=/x token=" + body(24, kAlnumChars, 3) + "\n"), "PWD=/x token=[masked:credential]\n");
 }
 
 TEST(MaskerShapes, APauseInAFormatWithoutPrefixIsTheStatedLimit) {

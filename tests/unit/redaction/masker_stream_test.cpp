@@ -178,6 +178,65 @@ TEST(MaskerStream, P83_EveryCutWriteSizeAndColour) {
   }
 }
 
+// Each leaves no trace on some terminal.
+const std::vector<std::string> kUnseen = {"\xe2\x80\x8b",      // U+200B
+                                          "\xc2\xad",          // U+00AD
+                                          "\xf3\xa0\x84\x80",  // U+E0100
+                                          "\xe2\x80\xae",      // U+202E
+                                          "\x9b"
+                                          "31m",
+                                          "\xc2\x9b"
+                                          "31m",
+                                          "\x9d"
+                                          "0;t\x9c",
+                                          "\xc2\x85"};
+
+TEST(MaskerStream, WhatIsNotSeenBreaksNoSecretWhereverItStandsAndIsCut) {
+  const std::string token = body(36, kAlnumChars, 9);
+  const std::string secret = kSecret + " ghp_" + token;
+  for (const std::string& unseen : kUnseen) {
+    for (std::size_t at = 1; at < secret.size(); ++at) {
+      const std::string raw = "x " + secret.substr(0, at) + unseen + secret.substr(at) + "\r\n";
+      const std::string whole = maskAll(raw, {kSecret});
+      ASSERT_LE(longestLeak(whole, kSecret), 3U) << whole;  // "tok" of the label github_token
+      ASSERT_LT(longestLeak(whole, token), 3U) << whole;
+      ASSERT_THAT(whole, HasSubstr(unseen)) << "passed on";
+      for (std::size_t cut = at; cut <= at + unseen.size() + 4; ++cut) {
+        const std::string_view view = raw;
+        ASSERT_EQ(maskChunks({view.substr(0, cut), view.substr(cut)}, {kSecret}), whole) << cut;
+      }
+      std::vector<std::string_view> bytes;
+      for (std::size_t i = 0; i < raw.size(); ++i) bytes.push_back(std::string_view(raw).substr(i, 1));
+      ASSERT_EQ(maskChunks(bytes, {kSecret}), whole);
+    }
+  }
+}
+
+TEST(MaskerStream, APauseInsideWhatIsNotSeenShowsNoMoreThanTheSafePrefix) {
+  for (const std::string& unseen : kUnseen) {
+    Stream stream({kSecret});
+    for (const char c : kSecret.substr(0, 5) + unseen + kSecret.substr(5) + " end")
+      stream.feed({&c, 1}).wait(60ms);
+    EXPECT_LE(longestLeak(stream.finish().text(), kSecret), Masker::kSafeKnownBytes) << stream.text();
+    EXPECT_THAT(stream.text(), HasSubstr(" end"));
+  }
+}
+
+TEST(MaskerStream, AKnownValueThatIsNoTextIsMasked) {
+  const std::string value = "\x9dq\xe9" + body(10, kUrlChars, 3) + "\xe2\x80\x8b" + body(10, kUrlChars, 5);
+  EXPECT_LE(longestLeak(maskAll("a " + value + " b\n", {value}), value), 4U);
+  const std::string other = body(10, kUrlChars, 7) + "\x9b" + body(10, kUrlChars, 8);
+  EXPECT_LE(longestLeak(maskAll("a " + other + " b\n", {other}), other), 3U);
+}
+
+TEST(MaskerStream, AKeyWhoseHeaderAnIntroducerTookIsMaskedOnTheLinesBelow) {
+  for (const std::string_view start : {"\x9d", "\xc2\x90", "\x1b]", "\x1b["}) {
+    const std::string text = maskAll(std::string(start) + pem("\n") + "after\n");
+    for (unsigned i = 0; i < 24; ++i) EXPECT_LT(longestLeak(text, body(64, kAlnumChars, i + 1)), 6U);
+    EXPECT_THAT(text, HasSubstr("\nafter\n"));
+  }
+}
+
 TEST(MaskerStream, LineWrapsDoNotBreakAKnownValue) {
   for (std::size_t cut = 1; cut < kSecret.size(); ++cut) {
     for (const std::string_view gap : {"\n", "\r\n", "\r", "\r\n    ", "\n\t"}) {

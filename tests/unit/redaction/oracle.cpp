@@ -3,16 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include <gtest/gtest.h>
 #include <hs.h>
 
-#include "broker/redaction/escape_lexer.h"
 #include "broker/redaction/known_secrets.h"
 #include "broker/redaction/masker.h"
 #include "broker/redaction/shape_tracker.h"
 #include "broker/redaction/shapes.h"
+#include "tests/unit/redaction/oracle_lexer.h"
 
 namespace factionos::redaction::testing {
 namespace {
@@ -28,8 +30,12 @@ struct Text {
   std::vector<bool> masked;
   std::vector<bool> pemBefore;  // gap before the byte is inside a PEM body
   bool pemAtEnd = false;
+  // Keys whose header a sequence took that a gap cut off: their bodies begin here, behind that gap (as a
+  // place in the lexed stream).
+  std::map<std::size_t, std::size_t> headless;
   std::size_t own = 0;  // of a sequence: bytes before the text that follows it
   bool closed = false;  // by a gap or the next sequence
+  std::optional<std::pair<std::size_t, std::size_t>> cutAt;  // by a gap: in the main text and in the stream
 };
 
 struct Prefix {
@@ -200,29 +206,55 @@ std::size_t maskPem(Text& text, std::size_t from) {
   return end;
 }
 
+unsigned pemShape() {
+  const auto all = shapes();
+  const auto is = [](const Shape& shape) { return shape.kind == ShapeKind::kPem; };
+  return static_cast<unsigned>(std::find_if(all.begin(), all.end(), is) - all.begin());
+}
+
 void maskShapes(Text& text, bool gaps, bool isOpenAtEnd) {
   std::map<unsigned, std::size_t> activeUntil;  // by shape: a prefix that ends inside a body begins none
-  for (const Prefix& prefix : prefixesOf(text, gaps)) {
+  const std::vector<Prefix> prefixes = prefixesOf(text, gaps);
+  std::set<std::size_t> directories;
+  for (const Prefix& prefix : prefixes) {
+    if (shapes()[prefix.shape].kind == ShapeKind::kDirectory) directories.insert(prefix.end);
+  }
+  auto headless = text.headless.begin();
+  const auto continueKeys = [&](std::size_t before) {
+    for (; headless != text.headless.end() && headless->first < before;) {
+      std::size_t& until = activeUntil[pemShape()];
+      if (headless->first < until) {
+        headless = text.headless.erase(headless);
+      } else {
+        until = maskPem(text, headless++->first);
+      }
+    }
+  };
+  for (const Prefix& prefix : prefixes) {
     if (!gaps && prefix.end > text.own + 40) continue;  // the text's own lane finds these
+    const Shape& shape = shapes()[prefix.shape];
+    if (shape.kind == ShapeKind::kDirectory) continue;
+    if (shape.kind == ShapeKind::kPem) continueKeys(prefix.end);
     const auto active = activeUntil.find(prefix.shape);
     if (active != activeUntil.end() && prefix.end <= active->second) continue;
-    const Shape& shape = shapes()[prefix.shape];
+    if (shape.kind == ShapeKind::kEntropy && directories.contains(prefix.end) &&
+        text.bytes.substr(prefix.end, 1) == "/") {
+      continue;
+    }
     activeUntil[prefix.shape] = shape.kind == ShapeKind::kPem
                                     ? maskPem(text, prefix.end)
                                     : maskBody(text, shape, prefix.end, isOpenAtEnd);
   }
+  continueKeys(text.bytes.size() + 1);
 }
 
 std::string projectionOf(std::string_view form) {
   std::string out;
-  EscapeLexer lexer;
-  LexedBlock block;
-  lexer.lex(form, block);
-  for (std::size_t i = 0; i < block.size; ++i) {
-    if (block.classes[i] == ByteClass::kText) out += block.bytes[i];
+  const std::vector<ByteClass> classes = classify(form, 0);
+  for (std::size_t i = 0; i < form.size(); ++i) {
+    if (classes[i] == ByteClass::kText) out += form[i];
   }
-  lexer.flush(block);
-  return out + (block.size > 0 ? " " : "");
+  return out;
 }
 
 void maskKnown(Text& text, const std::vector<std::string>& secrets, bool isOpenAtEnd) {
@@ -260,7 +292,12 @@ void take(Stream& stream, char byte, ByteClass byteClass) {
   const bool gap = byteClass == ByteClass::kGapWide || byteClass == ByteClass::kGapNarrow;
   if (!stream.sequences.empty() &&
       (gap || byteClass == ByteClass::kSequenceStart || byteClass == ByteClass::kSequenceEnd)) {
-    stream.sequences.back().closed = true;
+    Text& sequence = stream.sequences.back();
+    if (gap && !sequence.closed) {
+      sequence.breakAtEnd = Break::kNarrow;
+      sequence.cutAt = {stream.main.bytes.size(), at};
+    }
+    sequence.closed = true;
   }
   const auto append = [&](Text& text) {
     text.bytes += byte;
@@ -313,7 +350,9 @@ std::string render(const Stream& stream) {
     while (next < stream.main.raw.size() && stream.main.raw[next] < i) ++next;
     const bool inside = next < stream.main.raw.size() ? stream.main.pemBefore[next] : stream.main.pemAtEnd;
     const bool gap = stream.classes[i] == ByteClass::kGapNarrow || stream.classes[i] == ByteClass::kGapWide;
-    dropped[i] = gap && inside;
+    const auto headless = stream.main.headless.find(next);
+    const bool beforeKey = headless != stream.main.headless.end() && i < headless->second;
+    dropped[i] = gap && inside && !beforeKey;
   }
   std::string out;
   bool run[2] = {false, false};
@@ -339,20 +378,13 @@ std::string render(const Stream& stream) {
 
 std::string oracleMask(std::string_view raw, const std::vector<std::string>& secrets, unsigned columns) {
   Stream stream;
-  EscapeLexer lexer;
-  lexer.setColumns(columns);
-  LexedBlock block;
-  const auto takeBlock = [&] {
-    for (std::size_t i = 0; i < block.size; ++i) take(stream, block.bytes[i], block.classes[i]);
-  };
-  for (const char byte : raw) {
-    lexer.lex({&byte, 1}, block);
-    takeBlock();
+  const std::vector<ByteClass> classes = classify(raw, columns);
+  for (std::size_t i = 0; i < raw.size(); ++i) take(stream, raw[i], classes[i]);
+  for (Text& text : stream.sequences) {
+    judge(text, secrets, false, !text.closed);
+    if (text.pemAtEnd && text.cutAt) stream.main.headless.insert(*text.cutAt);
   }
-  lexer.flush(block);
-  takeBlock();
   judge(stream.main, secrets, true, true);
-  for (Text& text : stream.sequences) judge(text, secrets, false, !text.closed);
   return render(stream);
 }
 

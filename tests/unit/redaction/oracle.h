@@ -8,8 +8,8 @@ namespace factionos::redaction::testing {
 
 // Masks a whole text at once, in the simplest way that could be right: it sees all bytes before it judges
 // one, searches every form of every known value at every place, and reads every body to its end. It shares
-// the table of shapes, the list of encodings and the lexer with the masker, and nothing of how the masker
-// streams. Markers are written `[masked]`.
+// the table of shapes and the list of encodings with the masker, and nothing of how the masker streams.
+// Markers are written `[masked]`.
 std::string oracleMask(std::string_view raw, const std::vector<std::string>& secrets, unsigned columns);
 
 // The masker's output with its markers written as the oracle writes them.

@@ -54,7 +54,8 @@ class Generator {
         return pem();
       default:
         return one({"see ", "token=", "https://user:", "password: ", "Authorization: Bearer ", "\xc3\xa9",
-                    std::string(1, '\0')});
+                    std::string(1, '\0'), "\xe2\x82\xac", "\xf0\x9f\x98", "\xef\xbb\xbf", "PWD=/",
+                    "\nOLDPWD=", "/"});
     }
   }
   std::string one(const std::vector<std::string>& from) { return from[pick(from.size())]; }
@@ -90,7 +91,11 @@ class Generator {
                 "\x1b]0;title\x07", "\x1b]0;" + cut(token()) + "\x07", "\x1b]52;c;" + secret() + "\x1b\\",
                 "\x1bP" + cut(secret()), "\x1b", "\x1b[",
                 "\x9b"
-                "0m"});
+                "0m",
+                "\x9d" + cut(secret()) + "\x9c",
+                "\xc2\x9b"
+                "1m",
+                "\xc2\x90q" + token() + "\xc2\x9c", "\x9e", "\xc2\x9d-----BEGIN PRIVATE KEY-----"});
   }
   // Something may stand anywhere inside.
   std::string cut(std::string text) {
@@ -104,7 +109,14 @@ class Generator {
       case 2:
         return text.substr(0, at) + one({"\r\n", "\n", " \r", "\r\n  ", "\r", " "}) + text.substr(at);
       default:
-        return text.substr(0, at) + one({"\x1b[0m", "\x1b(B", "\x1b]0;t\x07", "\x07"}) + text.substr(at);
+        return text.substr(0, at) +
+               one({"\x1b[0m", "\x1b(B", "\x1b]0;t\x07", "\x07", "\xe2\x80\x8b", "\xc2\xad",
+                    "\x9b"
+                    "31m",
+                    "\xc2\x9b"
+                    "31m",
+                    "\xf3\xa0\x80\x81", "\xe2\x80", "\xff\x85"}) +
+               text.substr(at);
     }
   }
 
