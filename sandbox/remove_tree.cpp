@@ -1,0 +1,112 @@
+#include "sandbox/remove_tree.h"
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string_view>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sandbox/descriptors.h"
+
+namespace factionos::sandbox {
+namespace {
+
+constexpr int kNames = 1000;  // tried before an entry is given up
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const noexcept { closedir(directory); }
+};
+using Stream = std::unique_ptr<DIR, CloseDirectory>;
+
+// A directory itself, not what a link leads to, on no other mount, with all rights for its owner.
+Fd openDirectory(int parent, const char* name, dev_t device) noexcept {
+  const Fd handle(openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  if (!handle || fstat(handle.get(), &status) != 0 || status.st_dev != device) return {};
+  // A handle takes no fchmod before Linux 6.6; its link in /proc leads to what it holds and nowhere else.
+  char link[32];
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", handle.get());
+  fchmodat(AT_FDCWD, link, S_IRWXU, 0);
+  return Fd(openat(handle.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+// Calls `each` with the name of every entry, over and over as long as that removes something: what is moved
+// while a directory is read may or may not be seen.
+template <typename Each>
+void drain(int directory, Each each) noexcept {
+  Fd copy(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Stream stream(copy ? fdopendir(copy.get()) : nullptr);
+  if (!stream) return;
+  static_cast<void>(copy.release());  // the stream closes it
+  bool progress = true;
+  while (progress) {
+    progress = false;
+    rewinddir(stream.get());
+    while (const dirent* entry = readdir(stream.get())) {
+      const auto* name = static_cast<const char*>(entry->d_name);
+      if (std::string_view(name) == "." || std::string_view(name) == "..") continue;
+      progress = each(name) || progress;
+    }
+  }
+}
+
+class Remover {
+ public:
+  Remover(int top, dev_t device) noexcept : top_(top), device_(device) {}
+
+  void run() noexcept {
+    drain(top_, [this](const char* name) { return removeEntry(name); });
+  }
+
+ private:
+  // An entry of the top directory: its files go, its directories come up here.
+  bool removeEntry(const char* name) noexcept {
+    if (unlinkat(top_, name, 0) == 0 || unlinkat(top_, name, AT_REMOVEDIR) == 0) return true;
+    const Fd child = openDirectory(top_, name, device_);
+    if (!child) return false;
+    drain(child.get(), [this, &child](const char* inner) {
+      return unlinkat(child.get(), inner, 0) == 0 || unlinkat(child.get(), inner, AT_REMOVEDIR) == 0 ||
+             moveUp(child.get(), inner);
+    });
+    return unlinkat(top_, name, AT_REMOVEDIR) == 0;
+  }
+
+  // A directory that changes its parent must be writable itself.
+  bool moveUp(int from, const char* name) noexcept {
+    if (!openDirectory(from, name, device_)) return false;
+    for (int i = 0; i < kNames; ++i) {
+      char fresh[32];
+      std::snprintf(fresh, sizeof fresh, ".up-%llu", static_cast<unsigned long long>(next_++));
+      if (renameat(from, name, top_, fresh) == 0) return true;
+      if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR) return false;
+    }
+    return false;
+  }
+
+  int top_;
+  dev_t device_;
+  std::uint64_t next_ = 0;
+};
+
+}  // namespace
+
+Removal removeTree(int parent, const char* name) noexcept {
+  const auto isGone = [parent, name] {
+    struct stat status {};
+    return fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
+  };
+  if (unlinkat(parent, name, 0) == 0 || isGone()) return Removal::kGone;
+  struct stat status {};
+  if (fstat(parent, &status) != 0) return Removal::kLeft;
+  const Fd top = openDirectory(parent, name, status.st_dev);
+  if (top) Remover(top.get(), status.st_dev).run();
+  unlinkat(parent, name, AT_REMOVEDIR);
+  return isGone() ? Removal::kGone : Removal::kLeft;
+}
+
+}  // namespace factionos::sandbox
