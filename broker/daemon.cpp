@@ -1,7 +1,9 @@
 #include "broker/daemon.h"
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 
@@ -13,6 +15,7 @@
 #include "broker/identity/token.h"
 #include "broker/profile.h"
 #include "sandbox/enter.h"
+#include "sandbox/remove_tree.h"
 
 namespace factionos::broker {
 namespace {
@@ -32,13 +35,21 @@ T must(home::Result<T> result) {
   return std::move(result).value();
 }
 
-// Sessions make their temporary directories in here. What an earlier broker's sessions left goes.
+// Sessions make their temporary directories in here. What an earlier broker's sessions left goes; what can't
+// be removed is put aside, and tried again at the next start: it must not keep the broker from starting.
 void prepareScratch(const home::Home& home) {
-  const auto path = std::filesystem::path(home.path()) / "run" / "scratch";
-  std::error_code error;
-  std::filesystem::remove_all(path, error);
-  if (::mkdir(path.c_str(), 0700) != 0)
-    throw StartRefused("can't make run/scratch in the home: is the disk full?", 1);
+  constexpr const char* kName = "scratch";
+  constexpr std::uint64_t kAsides = 100;
+  const int run = home.fd(home::Folder::kRun);
+  const auto aside = [](std::uint64_t number) { return "scratch.left-" + std::to_string(number); };
+  for (std::uint64_t i = 0; i < kAsides; ++i) sandbox::removeTree(run, aside(i).c_str());
+  if (sandbox::removeTree(run, kName) == sandbox::Removal::kLeft) {
+    std::uint64_t free = 0;
+    while (free < kAsides && ::renameat2(run, kName, run, aside(free).c_str(), RENAME_NOREPLACE) != 0) ++free;
+    log(Level::kWarning, "scratch_left", {{"number", free}});
+  }
+  if (::mkdirat(run, kName, 0700) != 0)
+    throw StartRefused(std::string("can't make run/scratch in the home: ") + std::strerror(errno), 1);
 }
 
 // What lies in tokens/, for the masker. A file that can't be read whole is a secret that can't be masked.

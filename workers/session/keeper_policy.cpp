@@ -11,6 +11,19 @@ namespace factionos::session {
 
 namespace families = sandbox::families;
 
+namespace {
+
+// What removeTree() uses beside opening and looking.
+sandbox::Family removal() {
+  sandbox::Family family{"removal", {{SYS_unlinkat, {}}, {SYS_fchmodat, {}}, {SYS_renameat2, {}}}};
+#ifdef SYS_renameat
+  family.calls.push_back({SYS_renameat, {}});
+#endif
+  return family;
+}
+
+}  // namespace
+
 sandbox::Policy keeperPolicy(std::vector<int> keep) {
   using sandbox::allow;
   using sandbox::masked;
@@ -30,14 +43,13 @@ sandbox::Policy keeperPolicy(std::vector<int> keep) {
       allow(families::epollLoop(), "poll"),
       allow(families::socketIo(), "control socket"),
       allow(families::signals(), "SIGCHLD by descriptor"),
-      allow(
-          {"open for reading", {{SYS_openat, {masked(2, O_ACCMODE | O_CREAT | O_TRUNC | O_PATH, O_RDONLY)}}}},
-          "/proc, and directories below its scratch directory"),
+      allow({"open for reading", {{SYS_openat, {masked(2, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY)}}}},
+            "/proc, and directories below its scratch directory"),
       allow({"look", {{SYS_getdents64, {}}, {SYS_newfstatat, {}}, {SYS_statfs, {}}}}, "the same"),
       allow(families::processInfo(), "rusage of what it reaped"),
       allow({"reap and kill", {{SYS_wait4, {}}, {SYS_kill, {}}}},
             "its whole purpose; the scope or namespace bounds it"),
-      allow({"remove", {{SYS_unlinkat, {}}, {SYS_fchmod, {}}}}, "the scratch directory"),
+      allow(removal(), "the scratch directory"),
 #ifdef FACTIONOS_SANITIZED
       allow(families::sanitizerRuntime(), "sanitizer builds only"),
 #endif

@@ -1,56 +1,28 @@
 #include "workers/session/scratch.h"
 
 #include <array>
-#include <memory>
-#include <string_view>
+#include <cerrno>
 #include <utility>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sodium.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sandbox/remove_tree.h"
+
 namespace factionos::session {
 namespace {
 
-constexpr int kDeepest = 512;  // nested directories that are followed when removing
+constexpr int kNames = 16;  // tried
 
-void removeAt(int directory, const char* name, dev_t device, int depth) noexcept;
-
-void emptyDirectory(int directory, dev_t device, int depth) noexcept {
-  const int copy = fcntl(directory, F_DUPFD_CLOEXEC, 0);
-  if (copy < 0) return;
-  const std::unique_ptr<DIR, int (*)(DIR*)> stream(fdopendir(copy), closedir);
-  if (!stream) {
-    close(copy);
-    return;
-  }
-  rewinddir(stream.get());
-  while (const dirent* entry = readdir(stream.get())) {
-    const std::string_view name = static_cast<const char*>(entry->d_name);
-    if (name != "." && name != "..")
-      removeAt(directory, static_cast<const char*>(entry->d_name), device, depth + 1);
-  }
-}
-
-void removeAt(int directory, const char* name, dev_t device, int depth) noexcept {
-  if (unlinkat(directory, name, 0) == 0) return;
-  const sandbox::Fd child(openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  struct stat status {};
-  if (child && depth < kDeepest && fstat(child.get(), &status) == 0 && status.st_dev == device) {
-    fchmod(child.get(), S_IRWXU);  // a directory without write permission keeps its entries
-    emptyDirectory(child.get(), device, depth);
-  }
-  unlinkat(directory, name, AT_REMOVEDIR);
-}
-
+// Short, and of no form that a credential has: paths of it are printed, and would be masked.
 std::string randomName() {
-  std::array<unsigned char, 12> bytes{};
+  std::array<unsigned char, 5> bytes{};
   randombytes_buf(bytes.data(), bytes.size());
   std::array<char, 2 * bytes.size() + 1> text{};
   sodium_bin2hex(text.data(), text.size(), bytes.data(), bytes.size());
-  return std::string("s.") + text.data();
+  return std::string("tmp-") + text.data();
 }
 
 }  // namespace
@@ -65,7 +37,10 @@ std::optional<Scratch> Scratch::make(const std::string& parent) {
   if (!handle || fstat(handle.get(), &status) != 0) return std::nullopt;
   if (status.st_uid != geteuid() || (status.st_mode & (S_IRWXG | S_IRWXO)) != 0) return std::nullopt;
   std::string name = randomName();
-  if (mkdirat(handle.get(), name.c_str(), S_IRWXU) != 0) return std::nullopt;
+  for (int i = 0; mkdirat(handle.get(), name.c_str(), S_IRWXU) != 0; ++i) {
+    if (errno != EEXIST || i == kNames) return std::nullopt;
+    name = randomName();
+  }
   Scratch scratch(std::move(handle), name, parent + "/" + name);
   for (const char* part : {"/tmp", "/home"}) {
     if (mkdirat(scratch.parent(), (name + part).c_str(), S_IRWXU) != 0) {
@@ -77,9 +52,7 @@ std::optional<Scratch> Scratch::make(const std::string& parent) {
 }
 
 void Scratch::remove() const noexcept {
-  struct stat status {};
-  if (fstat(parent_.get(), &status) != 0) return;
-  removeAt(parent_.get(), name_.c_str(), status.st_dev, 0);
+  sandbox::removeTree(parent_.get(), name_.c_str());
 }
 
 }  // namespace factionos::session

@@ -10,7 +10,7 @@ namespace factionos::session {
 
 class Scratch {
  public:
-  // Makes "s.<random>" (0700) with "tmp" and "home" in it, below `parent`: an existing directory of ours,
+  // Makes "tmp-<random>" (0700) with "tmp" and "home" in it, below `parent`: an existing directory of ours,
   // 0700. Nothing if that does not hold or the directories can't be made.
   static std::optional<Scratch> make(const std::string& parent);
 
@@ -20,9 +20,8 @@ class Scratch {
   [[nodiscard]] int parent() const { return parent_.get(); }  // borrowed
   [[nodiscard]] std::string parentPath() const { return path_.substr(0, path_.rfind('/')); }
 
-  // Removes it with all that is in it, by descriptors: a symbolic link inside is removed, never followed.
-  // Stops at other mounts. Best effort; whatever a dead session leaves lies in the parent, which the broker
-  // empties.
+  // Removes it with all that is in it. Best effort; whatever a dead session leaves lies in the parent, which
+  // the broker empties.
   void remove() const noexcept;
 
  private:

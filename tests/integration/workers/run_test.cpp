@@ -157,5 +157,18 @@ TEST_P(Run, AWindowOutOfRangeIsRefused) {
             "window_invalid/window_1_to_1000");
 }
 
+TEST(ScratchDirectory, GoesWhateverACommandLeavesInIt) {
+  Broker broker;
+  const Result result = broker.run(
+      shell("mkdir -p $TMPDIR/x/y $TMPDIR/mod/a@v1/b $HOME/z && touch $TMPDIR/mod/a@v1/b/file && chmod 0 "
+            "$TMPDIR/x && "
+            "chmod 0555 $TMPDIR/mod/a@v1/b $TMPDIR/mod/a@v1 $TMPDIR/mod && chmod 0 $HOME/z $HOME && "
+            "cd $TMPDIR && "
+            "i=0; while [ $i -lt 300 ]; do mkdir d && cd -P d || break; i=$((i+1)); done; echo made",
+            Story::kForbidden));
+  EXPECT_NE(result.output.find("made"), std::string::npos) << result.output;
+  EXPECT_TRUE(std::filesystem::is_empty(broker.world.scratch));
+}
+
 }  // namespace
 }  // namespace factionos::test

@@ -197,6 +197,8 @@ TEST(MaskerShapes, OrdinaryTextIsNotMasked) {
            "ACCADEMIA SKELETON AKIA\n",
            "PWD=/home/dev/x7Qz-Kw9Lm2\nOLDPWD=/home/dev/x7Qz-Kw9Lm2\n",
            "declare -x PWD=\"/home/dev/x7Qz-Kw9Lm2\"\n",
+           "TMPDIR=/home/u/.factionos/run/scratch/tmp-0a1b2c3d4e/tmp "
+           "HOME=/home/u/.factionos/run/scratch/tmp-1234567890/home\n",
        }) {
     EXPECT_EQ(maskAll(text), text);
   }
