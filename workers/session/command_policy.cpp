@@ -122,6 +122,7 @@ std::vector<std::string_view> commandPosture(const CommandScope& scope,
   std::vector<std::string_view> labels = {"limits:watched"};
   labels.push_back(namespaces.mount ? "protected_paths:existing_only" : "protected_paths:none");
   if (scope.protectedLinks == ProtectedLinks::kSome) labels.push_back("protected_paths:links_replaceable");
+  if (scope.protectedDetail == ProtectedDetail::kCoarse) labels.push_back("protected_paths:coarse");
   if (!namespaces.mount || !namespaces.pid) labels.push_back("proc_shared");
   if (!namespaces.mount) labels.push_back("shm_shared");
   if (!namespaces.mount) labels.push_back("metadata:unguarded");

@@ -23,6 +23,7 @@ struct TreeLimits {
 };
 
 enum class ProtectedLinks { kNone, kSome };
+enum class ProtectedDetail { kFull, kCoarse };  // see ProtectedPaths::coarse
 
 // What differs from command to command. Paths are absolute and real.
 struct CommandScope {
@@ -34,6 +35,7 @@ struct CommandScope {
   std::vector<std::string> readPaths;     // of the session profile: read
   std::vector<ProtectedPath> protectedPaths;
   ProtectedLinks protectedLinks = ProtectedLinks::kNone;
+  ProtectedDetail protectedDetail = ProtectedDetail::kFull;
   Network network = Network::kNone;
   std::uint16_t apiPort = 0;
   TreeLimits limits;

@@ -6,6 +6,8 @@
 namespace factionos::session {
 namespace {
 
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 bool isBlank(char c) {
   return c == ' ' || c == '\t' || c == '\r';
 }
@@ -19,9 +21,12 @@ bool equalsIgnoringCase(std::string_view a, std::string_view b) {
 // Reads one configuration file from front to back.
 class Reader {
  public:
-  explicit Reader(std::string_view text) : text_(text) {}
+  // git takes a byte order mark at the beginning for nothing.
+  explicit Reader(std::string_view text) : text_(text) {
+    if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
+  }
 
-  std::vector<std::string> run() {
+  GitConfig run() {
     while (!done()) {
       skipBlank();
       if (done()) break;
@@ -47,14 +52,26 @@ class Reader {
     while (!done() && text_[at_] != '\n') ++at_;
   }
 
-  // [core] but not [core "sub"]. A variable may follow on the same line.
+  // [name] or [name "subsection"], in whose quotes anything may stand. A variable may follow on the same
+  // line.
   void readSection() {
-    const std::size_t end = text_.find_first_of("]\n", at_);
-    std::string_view name = text_.substr(at_ + 1, end == std::string_view::npos ? end : end - at_ - 1);
+    const std::size_t begin = ++at_;
+    while (!done() && text_[at_] != ']' && text_[at_] != '\n' && text_[at_] != '"') ++at_;
+    std::string_view name = text_.substr(begin, at_ - begin);
     while (!name.empty() && isBlank(name.front())) name.remove_prefix(1);
     while (!name.empty() && isBlank(name.back())) name.remove_suffix(1);
-    inCore_ = equalsIgnoringCase(name, "core");
-    at_ = end == std::string_view::npos ? text_.size() : end + 1;
+    const bool subsection = !done() && text_[at_] == '"';
+    if (subsection) skipQuoted();
+    while (!done() && text_[at_] != ']' && text_[at_] != '\n') ++at_;
+    if (!done()) ++at_;
+    isCore_ = !subsection && equalsIgnoringCase(name, "core");
+    isInclude_ = equalsIgnoringCase(name, subsection ? "includeif" : "include");
+  }
+
+  void skipQuoted() {
+    ++at_;
+    while (!done() && text_[at_] != '"' && text_[at_] != '\n') at_ += text_[at_] == '\\' ? 2U : 1U;
+    at_ = std::min(at_ + 1, text_.size());
   }
 
   void readVariable() {
@@ -65,8 +82,15 @@ class Reader {
     if (done() || text_[at_] == '\n') return;
     ++at_;
     std::string value = readValue();
-    if (inCore_ && equalsIgnoringCase(name, "hookspath") && !value.empty())
-      found_.push_back(std::move(value));
+    if (std::vector<std::string>* list = listOf(name); list != nullptr && !value.empty())
+      list->push_back(std::move(value));
+  }
+
+  std::vector<std::string>* listOf(std::string_view name) {
+    if (isCore_ && equalsIgnoringCase(name, "hookspath")) return &found_.hooksPaths;
+    if (isCore_ && equalsIgnoringCase(name, "worktree")) return &found_.workTrees;
+    if (isInclude_ && equalsIgnoringCase(name, "path")) return &found_.includes;
+    return nullptr;
   }
 
   std::string readValue() {
@@ -118,13 +142,14 @@ class Reader {
 
   std::string_view text_;
   std::size_t at_ = 0;
-  bool inCore_ = false;
-  std::vector<std::string> found_;
+  bool isCore_ = false;
+  bool isInclude_ = false;
+  GitConfig found_;
 };
 
 }  // namespace
 
-std::vector<std::string> hooksPaths(std::string_view text) {
+GitConfig readGitConfig(std::string_view text) {
   return Reader(text).run();
 }
 

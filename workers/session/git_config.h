@@ -1,4 +1,4 @@
-// Where a repository's own configuration says that its hooks lie. Pure.
+// What a repository's own configuration says about where programs and further configuration lie. Pure.
 #pragma once
 
 #include <string>
@@ -7,9 +7,14 @@
 
 namespace factionos::session {
 
-// Every value of core.hooksPath in the text of a configuration file, in order, quotes and escapes resolved.
-// Does not follow include.path: an included file is outside of what a session's command may rewrite unseen,
-// or inside and unprotected.
-std::vector<std::string> hooksPaths(std::string_view text);
+// Paths as they are written, quotes and escapes resolved, in order; empty values are left out.
+struct GitConfig {
+  std::vector<std::string> hooksPaths;  // core.hooksPath
+  std::vector<std::string> includes;    // include.path, and includeIf.*.path whatever its condition
+  std::vector<std::string> workTrees;   // core.worktree, which a submodule has
+};
+
+// Of the text of one configuration file, as git reads it; text that git would refuse ends somewhere.
+GitConfig readGitConfig(std::string_view text);
 
 }  // namespace factionos::session

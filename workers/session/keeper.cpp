@@ -19,6 +19,7 @@
 #include "sandbox/descriptors.h"
 #include "sandbox/enter.h"
 #include "sandbox/tree.h"
+#include "workers/session/cadence.h"
 #include "workers/session/command_environment.h"
 #include "workers/session/control.h"
 #include "workers/session/keeper_policy.h"
@@ -35,8 +36,6 @@ using sandbox::Step;
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kRound =
-    std::chrono::milliseconds(50);  // between two looks at the tree; a hog gains at most this
 constexpr int kReapedAtOnce = 1000;
 constexpr auto kKillRound = std::chrono::seconds(5);
 
@@ -106,7 +105,7 @@ class Watch {
       : leader_(leader), control_(control), children_(children), limits_(limits), namespaces_(namespaces) {}
 
   Ended run() {
-    auto next = Clock::now() + kRound;
+    auto next = Clock::now() + cadence_.between();
     while (!done_) {
       pollfd ready[] = {{control_, POLLIN, 0}, {children_, POLLIN, 0}};
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
@@ -119,7 +118,7 @@ class Watch {
       // at, too.
       if (!done_ && Clock::now() >= next) {
         measure();
-        next = Clock::now() + kRound;
+        next = Clock::now() + cadence_.between();
       }
     }
     return ended_;
@@ -159,6 +158,7 @@ class Watch {
     if (use.memoryBytes > limits_.memoryBytes)
       use.memoryBytes = measureTree(Memory::kProportional, limits_.processes).memoryBytes + files;
     use.cpuMs += reapedCpuMs();
+    cadence_.saw(use);
     ended_.peak.processes = std::max(ended_.peak.processes, use.processes);
     ended_.peak.memoryBytes = std::max(ended_.peak.memoryBytes, use.memoryBytes);
     if (use.processes > limits_.processes) return finish(End::kProcesses);
@@ -197,6 +197,7 @@ class Watch {
   int children_;
   const TreeLimits& limits_;
   const sandbox::NamespacePosture& namespaces_;
+  Cadence cadence_;
   Ended ended_;
   bool done_ = false;
 };
@@ -238,6 +239,7 @@ std::optional<Scratch> settle(KeeperPlan& plan, const sandbox::NamespacePosture&
     ProtectedPaths found = findProtected(plan.command.workspace);
     scope.protectedPaths = std::move(found.present);
     scope.protectedLinks = found.linked ? ProtectedLinks::kSome : ProtectedLinks::kNone;
+    scope.protectedDetail = found.coarse ? ProtectedDetail::kCoarse : ProtectedDetail::kFull;
   } else {
     scratch = Scratch::make(plan.scratchParent);
     if (!scratch) throw SetupError(Step::kMounts, errno, "scratch_unusable");

@@ -1,17 +1,21 @@
 #include "workers/session/protected_paths.h"
 
-#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
-#include <memory>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "sandbox/descriptors.h"
+#include "sandbox/setup_error.h"
 #include "workers/session/git_config.h"
+#include "workers/session/git_directories.h"
 #include "workers/session/resolve.h"
 #include "workers/session/system_paths.h"
 
@@ -20,7 +24,8 @@ namespace {
 
 constexpr std::string_view kGit = ".git";
 constexpr std::size_t kConfigBytes = std::size_t{256} << 10;  // a longer one is read this far
-constexpr std::size_t kModules = 64;                          // submodules looked at
+constexpr std::size_t kGitDirectories = 1024;                 // looked at one by one; a mount or two for each
+constexpr std::size_t kMost = 8192;  // mounts; the kernel's default is 100000 for a namespace
 
 constexpr std::array kNames = {
     ProtectedName{".git", Guard::kMountPoint, "renaming it would pass by what is protected inside"},
@@ -42,30 +47,6 @@ constexpr std::array kNames = {
     ProtectedName{".envrc", Guard::kReadOnly, "a shell script that direnv runs"},
 };
 
-struct Look {
-  bool present = false;
-  bool link = false;
-};
-
-// Does not follow a link at the end; a link on the way counts as absent, since its target has a path of its
-// own.
-Look look(int workspace, const std::string& path) {
-  const sandbox::Fd handle = openBeneath(workspace, path, O_PATH | O_NOFOLLOW);
-  struct stat status {};
-  if (!handle || fstat(handle.get(), &status) != 0) return {};
-  return {true, S_ISLNK(status.st_mode)};
-}
-
-// The real path of `path` relative to the workspace, all links followed within it; empty if it leads out.
-std::string resolveBeneath(int workspace, const std::string& path) {
-  const sandbox::Fd handle = openBeneath(workspace, path, O_PATH);
-  if (!handle) return {};
-  const std::string root = realPath(workspace);
-  const std::string real = realPath(handle.get());
-  if (root.empty() || !isWithin(real, root) || real.size() <= root.size() + 1) return {};
-  return real.substr(root.size() + 1);
-}
-
 std::string readConfig(int workspace, const std::string& path) {
   const sandbox::Fd file = openBeneath(workspace, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   struct stat status {};
@@ -81,71 +62,125 @@ std::string readConfig(int workspace, const std::string& path) {
   return text;
 }
 
-std::vector<std::string> submodules(int workspace) {
-  sandbox::Fd directory = openBeneath(workspace, ".git/modules", O_RDONLY | O_DIRECTORY);
-  if (!directory) return {};
-  const std::unique_ptr<DIR, int (*)(DIR*)> stream(fdopendir(directory.get()), closedir);
-  if (!stream) return {};
-  static_cast<void>(directory.release());  // the stream closes it
-  std::vector<std::string> names;
-  while (const dirent* entry = readdir(stream.get())) {
-    const std::string_view name = static_cast<const char*>(entry->d_name);
-    if (name != "." && name != ".." && names.size() < kModules)
-      names.push_back(".git/modules/" + std::string(name));
-  }
-  return names;
+std::string parentOf(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? std::string() : path.substr(0, slash);
+}
+
+// Without ".", "..", doubled and trailing slashes, as far as the text tells.
+std::string plain(const std::string& path) {
+  std::string normal = std::filesystem::path(path).lexically_normal();
+  if (normal.ends_with('/')) normal.pop_back();
+  return normal;
+}
+
+std::string below(const std::string& directory, const std::string& path) {
+  return directory.empty() || path.front() == '/' ? path : directory + "/" + path;
 }
 
 class Finder {
  public:
-  explicit Finder(int workspace) : workspace_(workspace) {}
+  explicit Finder(int workspace) : workspace_(workspace), root_(realPath(workspace)) {}
 
   ProtectedPaths run() {
     for (const ProtectedName& name : kNames) add(std::string(name.path), name.guard);
-    addHooksPaths(".git/config");
-    for (const std::string& module : submodules(workspace_)) {
-      add(module + "/config", Guard::kReadOnly);
-      add(module + "/hooks", Guard::kReadOnly);
+    const std::optional<std::vector<std::string>> repositories =
+        gitDirectories(workspace_, std::string(kGit), kGitDirectories);
+    result_.coarse = !repositories;
+    if (!repositories) {
+      add(".git/modules", Guard::kReadOnly);
+      add(".git/worktrees", Guard::kReadOnly);
     }
-    std::ranges::stable_sort(found_.present, {}, [](const ProtectedPath& path) { return path.path; });
-    return std::move(found_);
+    for (const std::string& git : repositories.value_or(std::vector{std::string(kGit)})) addRepository(git);
+    return collect();
   }
 
  private:
-  void add(const std::string& path, Guard guard) {
-    const Look seen = look(workspace_, path);
-    if (!seen.present) return;
-    std::string target = path;
-    if (seen.link) {
-      found_.linked = true;
-      target = resolveBeneath(workspace_, path);
-      if (target.empty()) return;
-    }
-    // .git as a file (a linked work tree) names the repository: replacing its text replaces the hooks.
-    if (path == kGit && !isDirectory(target)) guard = Guard::kReadOnly;
-    const bool known = std::ranges::any_of(
-        found_.present, [&target](const ProtectedPath& other) { return other.path == target; });
-    if (!known) found_.present.push_back({std::move(target), guard});
+  void addRepository(const std::string& git) {
+    for (const char* name : {"config", "config.worktree", "commondir", "hooks"})
+      add(below(git, name), Guard::kReadOnly);
+    addConfiguration(git, below(git, "config"));
+    addConfiguration(git, below(git, "config.worktree"));
   }
 
-  [[nodiscard]] bool isDirectory(const std::string& path) const {
-    return static_cast<bool>(openBeneath(workspace_, path, O_PATH | O_DIRECTORY));
-  }
-
-  void addHooksPaths(const std::string& config) {
-    const std::string root = realPath(workspace_);
-    for (std::string path : hooksPaths(readConfig(workspace_, config))) {
-      if (path.front() == '/') {
-        if (root.empty() || !isWithin(path, root) || path.size() <= root.size() + 1) continue;
-        path = path.substr(root.size() + 1);
+  // What `config` names, and what the files that it includes name, which count as much as itself.
+  void addConfiguration(const std::string& git, const std::string& config) {
+    std::vector<std::string> open = {config};
+    std::set<std::string> seen;
+    while (!open.empty()) {
+      const std::string path = resolve(open.back());
+      open.pop_back();
+      if (path.empty() || !seen.insert(path).second) continue;
+      const GitConfig found = readGitConfig(readConfig(workspace_, path));
+      addHooks(git, found);
+      for (const std::string& include : found.includes) {
+        add(below(parentOf(path), include), Guard::kReadOnly);
+        open.push_back(below(parentOf(path), include));
       }
-      const std::string real = resolveBeneath(workspace_, path);
-      if (!real.empty()) add(real, Guard::kReadOnly);
     }
+  }
+
+  // A relative path is meant from the top of the work tree.
+  void addHooks(const std::string& git, const GitConfig& config) {
+    for (const std::string& hooks : config.hooksPaths) {
+      add(hooks, Guard::kReadOnly);
+      for (const std::string& tree : config.workTrees) add(below(below(git, tree), hooks), Guard::kReadOnly);
+    }
+  }
+
+  void add(const std::string& path, Guard guard) {
+    const std::string inside = plain(relative(path));
+    if (inside.empty()) return;
+    if (!openBeneath(workspace_, inside, O_PATH | O_NOFOLLOW)) return;
+    const std::string target = resolve(inside);
+    if (target != inside) result_.linked = true;
+    if (target.empty()) return;
+    // .git as a file (a linked work tree) names the repository: replacing its text replaces the hooks.
+    if (inside == kGit && !openBeneath(workspace_, target, O_PATH | O_DIRECTORY)) guard = Guard::kReadOnly;
+    insert(target, guard);
+    for (std::string parent = parentOf(target); !parent.empty(); parent = parentOf(parent))
+      insert(parent, Guard::kMountPoint);
+  }
+
+  void insert(const std::string& path, Guard guard) {
+    Guard& known = found_.try_emplace(path, guard).first->second;
+    if (guard == Guard::kReadOnly) known = guard;
+    if (found_.size() > kMost)
+      throw sandbox::SetupError(sandbox::Step::kMounts, E2BIG, "protected_paths_too_many");
+  }
+
+  // Below what is read-only as a whole nothing may become writable again.
+  ProtectedPaths collect() {
+    for (const auto& [path, guard] : found_) {
+      bool covered = false;
+      for (std::string parent = parentOf(path); !parent.empty() && !covered; parent = parentOf(parent))
+        covered = found_.at(parent) == Guard::kReadOnly;
+      if (!covered) result_.present.push_back({path, guard});
+    }
+    return std::move(result_);
+  }
+
+  // Empty if it lies elsewhere.
+  [[nodiscard]] std::string relative(const std::string& path) const {
+    if (path.empty() || path.front() != '/') return path;
+    const std::string whole = plain(path);
+    if (root_.empty() || !isWithin(whole, root_) || whole.size() <= root_.size() + 1) return {};
+    return whole.substr(root_.size() + 1);
+  }
+
+  // The real path relative to the workspace, all links followed within it; empty if it leads out, is not
+  // there or is the workspace itself.
+  [[nodiscard]] std::string resolve(const std::string& path) const {
+    const std::string inside = relative(path);
+    if (inside.empty()) return {};
+    const sandbox::Fd handle = openBeneath(workspace_, inside, O_PATH);
+    return handle ? relative(realPath(handle.get())) : std::string();
   }
 
   int workspace_;
-  ProtectedPaths found_;
+  std::string root_;
+  std::map<std::string, Guard> found_;  // a parent sorts before what lies in it
+  ProtectedPaths result_;
 };
 
 }  // namespace

@@ -20,7 +20,8 @@ struct ProtectedName {
   std::string_view reason;
 };
 
-// The list itself. core.hooksPath of .git/config comes on top.
+// The list itself. On top comes what git reads: the same files of submodules and linked work trees, what
+// their configuration includes, and where core.hooksPath points.
 std::span<const ProtectedName> protectedNames();
 
 struct ProtectedPath {
@@ -30,12 +31,16 @@ struct ProtectedPath {
 
 struct ProtectedPaths {
   std::vector<ProtectedPath> present;  // parents before what lies in them
-  bool linked = false;  // a name is a symbolic link: its target, if inside, is in `present`, but the link can
-                        // be replaced
+  bool linked = false;  // a name leads over a symbolic link: its target, if inside, is in `present`, but the
+                        // link can be replaced
+  bool coarse = false;  // too many submodules or work trees to look at: the directories that hold them are
+                        // read-only as a whole
 };
 
-// What of the list exists now in `workspace` (O_PATH directory, borrowed). Makes nothing: a name that does
-// not exist leaves no ghost file, and can be created by the command (posture protected_paths:existing_only).
+// What of the list exists now in `workspace` (O_PATH directory, borrowed), and every directory on the way to
+// it as a mount point: a directory that could be renamed would take what is protected with it, out of the
+// way. Makes nothing: a name that does not exist leaves no ghost file, and can be created by the command
+// (posture protected_paths:existing_only). Throws SetupError if there is more than can be mounted.
 ProtectedPaths findProtected(int workspace);
 
 }  // namespace factionos::session

@@ -148,6 +148,52 @@ TEST_P(ProtectedPaths, P4_HooksNamedByConfigurationAreReadOnly) {
   EXPECT_FALSE(World::exists(box.world().workspace + "/.githooks/pre-commit"));
 }
 
+TEST_P(ProtectedPaths, NoDirectoryOnTheWayCanBeMovedAside) {
+  Box box(GetParam());
+  const std::string& workspace = box.world().workspace;
+  box.world().write(workspace + "/.git/config", "\xef\xbb\xbf[core]\nhooksPath = tools/git/hooks\n");
+  box.world().write(workspace + "/tools/git/hooks/x", "x");
+  box.world().write(workspace + "/.git/modules/lib/foo/config", "[core]\n");
+  box.world().write(workspace + "/.git/modules/lib/foo/hooks/x", "x");
+  EXPECT_EQ(box.inside({"write", "tools/git/hooks/pre-commit"}), "EROFS");
+  EXPECT_EQ(box.inside({"write", ".git/modules/lib/foo/config"}), "EROFS");
+  for (const std::string directory :
+       {"tools", "tools/git", ".git/modules", ".git/modules/lib", ".git/modules/lib/foo"}) {
+    // Beside it, so that only what the directory itself is can be in the way.
+    const std::string plain = directory + "-plain";
+    box.world().write(workspace + "/" + plain + "/x", "x");
+    EXPECT_EQ(box.inside({"rename", directory, directory + "2"}), "EBUSY") << directory;
+    EXPECT_EQ(box.inside({"exchange", plain, directory}), "EBUSY") << directory;
+    EXPECT_EQ(box.inside({"rename", plain, directory}), "EBUSY") << directory;
+    EXPECT_EQ(box.inside({"rmdir", directory}), "EBUSY") << directory;
+    EXPECT_FALSE(World::exists(workspace + "/" + directory + "2"));
+    EXPECT_EQ(box.inside({"rename", plain, directory + "2"}), "ok");  // the control
+  }
+  EXPECT_EQ(box.inside({"write", "tools/new"}), "ok");
+  EXPECT_EQ(box.inside({"write", ".git/modules/lib/foo/index"}), "ok");
+}
+
+TEST_P(ProtectedPaths, NoOtherNameOfAProtectedFileCanBeMade) {
+  Box box(GetParam());
+  const std::string& workspace = box.world().workspace;
+  box.world().write(workspace + "/.git/config", "[core]\n");
+  box.world().write(workspace + "/.git/hooks/run", "x");
+  box.world().write(workspace + "/.git/index", "x");
+  box.world().write(workspace + "/.envrc", "x");
+  box.world().write(workspace + "/.git/mine", "x");
+  for (const char* file : {"config", "hooks"}) {
+    const std::string path = ".git/" + std::string(file);
+    EXPECT_EQ(box.inside({"rename", path, ".git/other"}), "EBUSY") << file;
+    EXPECT_EQ(box.inside({"exchange", ".git/mine", path}), "EBUSY") << file;
+  }
+  EXPECT_EQ(box.inside({"rename", ".git/mine", ".git/config"}), "EBUSY");
+  EXPECT_EQ(box.inside({"link", ".git/config", ".git/other"}), "EXDEV");
+  EXPECT_EQ(box.inside({"link", ".envrc", "other"}), "EXDEV");
+  EXPECT_EQ(box.inside({"link", ".git/hooks/run", ".git/run"}), "EXDEV");
+  EXPECT_EQ(box.inside({"link", ".git/index", ".git/index2"}), "ok");  // the controls
+  EXPECT_EQ(box.inside({"rename", ".git/mine", ".git/other"}), "ok");
+}
+
 TEST_P(ProtectedPaths, AgentsSettingsThatExistAreReadOnly) {
   Box box(GetParam());
   box.world().write(box.world().workspace + "/.claude/settings.json", "{}");

@@ -194,6 +194,11 @@ const std::map<std::string, Act>& acts() {
        [](const Arguments& a) -> long { return setxattr(a.at(0).c_str(), "user.probe", "x", 1, 0); }},
       {"removexattr", [](const Arguments& a) -> long { return removexattr(a.at(0).c_str(), "user.probe"); }},
       {"fanotify", [](const Arguments&) { return syscall(SYS_fanotify_init, 0x200U, 0U); }},
+      {"exchange",
+       [](const Arguments& a) -> long {
+         return renameat2(AT_FDCWD, a.at(0).c_str(), AT_FDCWD, a.at(1).c_str(), RENAME_EXCHANGE);
+       }},
+      {"rmdir", [](const Arguments& a) -> long { return rmdir(a.at(0).c_str()); }},
       {"unlink", [](const Arguments& a) -> long { return unlink(a.at(0).c_str()); }},
       {"variable",
        [](const Arguments& a) -> long {

@@ -9,6 +9,10 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
+std::vector<std::string> hooksPaths(std::string_view text) {
+  return readGitConfig(text).hooksPaths;
+}
+
 TEST(GitConfig, FindsHooksPathInItsForms) {
   EXPECT_THAT(hooksPaths("[core]\n\thooksPath = .githooks\n"), ElementsAre(".githooks"));
   EXPECT_THAT(hooksPaths("[CORE] HOOKSPATH=a ; why\n"), ElementsAre("a"));
@@ -21,6 +25,19 @@ TEST(GitConfig, FindsHooksPathInItsForms) {
               ElementsAre("a", "b"));
 }
 
+TEST(GitConfig, AByteOrderMarkHidesNothing) {
+  EXPECT_THAT(hooksPaths("\xef\xbb\xbf[core]\nhooksPath = a\n"), ElementsAre("a"));
+}
+
+TEST(GitConfig, FindsWhatIsIncludedWhateverTheCondition) {
+  EXPECT_THAT(
+      readGitConfig("[include]\npath = a\n[Include] PATH=b\n[includeIf \"gitdir:x]\\\"y\"]\npath = c\n"
+                    "[include \"x\"]\npath = d\n[includeIf]\npath = e\n")
+          .includes,
+      ElementsAre("a", "b", "c"));
+  EXPECT_THAT(readGitConfig("[core]\n worktree = ../../../lib\n").workTrees, ElementsAre("../../../lib"));
+}
+
 TEST(GitConfig, LooksNowhereElse) {
   EXPECT_THAT(hooksPaths("[core \"sub\"]\nhooksPath = a\n"), IsEmpty());
   EXPECT_THAT(hooksPaths("[user]\nhooksPath = a\n# [core]\n"), IsEmpty());
@@ -28,9 +45,10 @@ TEST(GitConfig, LooksNowhereElse) {
 }
 
 TEST(GitConfig, AnyTextEnds) {
-  for (const char* text : {"[", "[core", "[core]x", "[core]hooksPath=\"", "[core]hooksPath=\\",
-                           "[core]\nhooksPath = \"a\nb\"", "]]][[[==="}) {
-    hooksPaths(text);
+  for (const char* text :
+       {"[", "[core", "[core]x", "[core]hooksPath=\"", "[core]hooksPath=\\", "[core]\nhooksPath = \"a\nb\"",
+        "]]][[[===", "[a \"", "[a \"\\", "[a \"b\"", "\xef\xbb"}) {
+    readGitConfig(text);
   }
 }
 

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "sandbox/seccomp_eval.h"
+#include "workers/session/cadence.h"
 #include "workers/session/command_environment.h"
 #include "workers/session/command_policy.h"
 #include "workers/session/digest.h"
@@ -145,13 +146,13 @@ TEST(Resolver, OperandsAreRegularFilesInside) {
   ASSERT_EQ(symlink("/etc/passwd", (directory.path + "/out").c_str()), 0);
   ASSERT_EQ(symlink("sub/file", (directory.path + "/in").c_str()), 0);
   const Resolver resolver(directory.handle.get(), realPath(directory.handle.get()), {});
-  EXPECT_TRUE(resolver.operand("sub/file"));
-  EXPECT_TRUE(resolver.operand("in"));
-  EXPECT_TRUE(resolver.operand(directory.path + "/sub/file"));
+  EXPECT_TRUE((resolver.operand("sub/file")));
+  EXPECT_TRUE((resolver.operand("in")));
+  EXPECT_TRUE((resolver.operand(directory.path + "/sub/file")));
   for (const std::string& name : {std::string(), std::string("sub"), std::string("out"), std::string("../x"),
                                   std::string("/etc/passwd"), std::string("absent"), directory.path,
                                   directory.path + "/", directory.path + "x/file"}) {
-    EXPECT_FALSE(resolver.operand(name)) << name;
+    EXPECT_FALSE((resolver.operand(name))) << name;
   }
 }
 
@@ -169,8 +170,62 @@ TEST(ProtectedPaths, OnlyWhatExistsAndParentsFirst) {
   for (const ProtectedPath& path : findProtected(directory.handle.get()).present) {
     names.push_back(path.path + (path.guard == Guard::kMountPoint ? "!" : ""));
   }
-  EXPECT_THAT(names, ElementsAre(".git!", ".git/config", ".git/hooks", ".git/modules/lib/config", ".vscode",
-                                 "tools/hooks"));
+  EXPECT_THAT(names, ElementsAre(".git!", ".git/config", ".git/hooks", ".git/modules!", ".git/modules/lib!",
+                                 ".git/modules/lib/config", ".vscode", "tools!", "tools/hooks"));
+}
+
+std::vector<std::string> readOnly(const Directory& directory) {
+  std::vector<std::string> names;
+  for (const ProtectedPath& path : findProtected(directory.handle.get()).present) {
+    if (path.guard == Guard::kReadOnly) names.push_back(path.path);
+  }
+  return names;
+}
+
+TEST(ProtectedPaths, SubmodulesAreFoundWhateverTheirNames) {
+  const Directory directory;
+  directory.write(".git/modules/lib/foo/config", "[core]\nworktree = ../../../../lib/foo\nhooksPath = hk\n");
+  directory.write(".git/modules/lib/foo/hooks/x", "");
+  directory.write(".git/modules/lib/foo/modules/deep/config", "");
+  directory.write(".git/modules/lib/HEAD", "a mark that hides nothing");
+  directory.write(".git/worktrees/side/config.worktree", "[core]\nhooksPath = side-hooks\n");
+  directory.write("lib/foo/hk/x", "");
+  directory.write("side-hooks/x", "");
+  EXPECT_THAT(readOnly(directory),
+              ElementsAre(".git/modules/lib/foo/config", ".git/modules/lib/foo/hooks",
+                          ".git/modules/lib/foo/modules/deep/config", ".git/worktrees/side/config.worktree",
+                          "lib/foo/hk", "side-hooks"));
+}
+
+TEST(ProtectedPaths, ConfigurationIsReadAsGitReadsIt) {
+  const Directory directory;
+  directory.write(".git/config",
+                  "\xef\xbb\xbf[core]\nhooksPath = a/\n[include]\npath = ../shared/git.inc\n[includeIf "
+                  "\"onbranch:x\"]\npath = more.inc\n");
+  directory.write(".git/config.worktree", "[core]\nhooksPath = b\n");
+  directory.write("shared/git.inc", "[core]\nhooksPath = c\n[include]\npath = git.inc\n");
+  directory.write(".git/more.inc", "[core]\nhooksPath = ../outside\n");
+  for (const char* hooks : {"a", "b", "c"}) directory.write(std::string(hooks) + "/x", "");
+  EXPECT_THAT(readOnly(directory), ElementsAre(".git/config", ".git/config.worktree", ".git/more.inc", "a",
+                                               "b", "c", "shared/git.inc"));
+  EXPECT_FALSE(findProtected(directory.handle.get()).linked);
+}
+
+TEST(ProtectedPaths, NothingBelowAReadOnlyDirectoryIsWritableAgain) {
+  const Directory directory;
+  directory.write(".git/config", "[core]\nhooksPath = tools/sub/hooks\nhooksPath = tools\n");
+  directory.write("tools/sub/hooks/x", "");
+  EXPECT_THAT(readOnly(directory), ElementsAre(".git/config", "tools"));
+  EXPECT_EQ(findProtected(directory.handle.get()).present.size(), 3U);
+}
+
+TEST(ProtectedPaths, TooManySubmodulesAreReadOnlyAsAWhole) {
+  const Directory directory;
+  for (int i = 0; i < 1100; ++i)
+    std::filesystem::create_directories(directory.path + "/.git/modules/m" + std::to_string(i));
+  const ProtectedPaths found = findProtected(directory.handle.get());
+  EXPECT_TRUE(found.coarse);
+  EXPECT_THAT(readOnly(directory), ElementsAre(".git/modules"));
 }
 
 TEST(ProtectedPaths, AGitFileIsReadOnlyAndHooksOutsideAreNobodysConcern) {
@@ -194,9 +249,37 @@ TEST(ProtectedPaths, LinksAreFollowedInsideAndTold) {
   EXPECT_TRUE(found.linked);
   ASSERT_EQ(found.present.size(), 1U);
   EXPECT_EQ(found.present[0].path, "real");
+
+  const Directory other;
+  other.write("repository/hooks/x", "");
+  ASSERT_EQ(symlink("repository", (other.path + "/.git").c_str()), 0);
+  EXPECT_THAT(readOnly(other), ElementsAre("repository/hooks"));
 }
 
 // ---- terminals, scratch, measuring
+
+TEST(Cadence, SlowsDownForATreeThatSleepsAndIsBackAtOnce) {
+  Cadence cadence;
+  EXPECT_EQ(cadence.between(), Cadence::kBusy);
+  const TreeUse still{2, 1 << 20, 30};
+  cadence.saw(still);
+  EXPECT_EQ(cadence.between(), Cadence::kBusy);
+  auto last = cadence.between();
+  for (int i = 0; i < 10; ++i) {
+    cadence.saw(still);
+    EXPECT_GE(cadence.between(), last);
+    last = cadence.between();
+  }
+  EXPECT_EQ(last, Cadence::kIdle);
+  for (const TreeUse& moved : {TreeUse{2, 2 << 20, 30}, TreeUse{2, 2 << 20, 40}, TreeUse{3, 2 << 20, 40}}) {
+    cadence.saw(moved);
+    EXPECT_EQ(cadence.between(), Cadence::kBusy);
+    cadence.saw(moved);
+    EXPECT_GT(cadence.between(), Cadence::kBusy);
+  }
+  cadence.saw({3, 1 << 20, 40});  // less memory is no reason to hurry
+  EXPECT_GT(cadence.between(), Cadence::kBusy);
+}
 
 TEST(PtyPair, HasTheSizeThatWasAskedForAndNoForeignName) {
   auto opened = openPtyPair({120, 40});
