@@ -29,6 +29,8 @@ constexpr std::array kDenials{
     DenialRow{"program_not_regular", ProblemCode::INVALID_REQUEST, "The program is no regular file."},
     DenialRow{"program_unreadable", ProblemCode::INVALID_REQUEST,
               "The program can't be read, so it can't be hashed."},
+    DenialRow{"program_busy", ProblemCode::RESOURCE_BUSY,
+              "Another program holds a file of the command for writing. Try again when it is done."},
     DenialRow{"program_format", ProblemCode::INVALID_REQUEST,
               "The program is neither a binary nor a script with an interpreter line."},
     DenialRow{"approval_drift", ProblemCode::APPROVAL_DRIFT,

@@ -216,6 +216,9 @@ void LiveSession::takeExit(schema::Session::ExitedResults::Reader results) {
     case schema::EndReason::LIMIT_CPU:
       endReason_ = "limit_cpu";
       break;
+    case schema::EndReason::APPROVAL_DRIFT:
+      endReason_ = "approval_drift";
+      break;
     default:
       break;
   }
@@ -231,6 +234,7 @@ kj::Promise<Ending> LiveSession::watch() {
           .send()
           .then(
               [this](capnp::Response<schema::Session::ExitedResults>&& response) -> kj::Promise<void> {
+                reach(core_.steps, Step::kExited, Edge::kAfter);
                 takeExit(response);
                 return kj::READY_NOW;
               },

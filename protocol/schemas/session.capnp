@@ -77,7 +77,8 @@ struct Usage {
   peakProcesses @2 :UInt32;
 }
 
-enum EndReason { unspecified @0; exited @1; killed @2; limitProcesses @3; limitMemory @4; limitCpu @5; lost @6; }
+enum EndReason { unspecified @0; exited @1; killed @2; limitProcesses @3; limitMemory @4; limitCpu @5; lost @6; approvalDrift @7; }
+# approvalDrift: a script was replaced or changed while its interpreter was about to read it; it may have run until the tree was killed.
 
 interface Session {
   prepare @0 (command :CommandSpec) -> (prepared :Prepared, denial :Common.Denial);

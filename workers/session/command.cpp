@@ -68,6 +68,18 @@ void enterSandbox(const Command& command, const sandbox::NamespacePosture& names
   for (const std::string_view label : posture.missing) tell(status, std::string(label) + "\n");
 }
 
+// The last look: the program opens its operands by their paths from here on.
+void compareFiles(const Command& command) {
+  struct stat status {};
+  checked(Step::kSelfCheck, fstat(command.executable, &status), "program_changed");
+  if (!(FileState::of(status) == command.executableState))
+    throw SetupError(Step::kSelfCheck, ESTALE, "program_changed");
+  for (const NamedFile& operand : command.operands) {
+    if (!isUnchanged(command.workspace, operand))
+      throw SetupError(Step::kSelfCheck, ESTALE, "operand_changed");
+  }
+}
+
 void execute(Command& command) {
   if (command.script >= 0) checked(Step::kDescriptors, fcntl(command.script, F_SETFD, 0), "script_refused");
   std::vector<char*> argv = sandbox::environmentPointers(command.argv);
@@ -91,6 +103,7 @@ void execute(Command& command) {
     enterSandbox(command, namespaces, status);
     standInWorkspace(command);
     umask(kUsualMask);
+    compareFiles(command);
     execute(command);
   } catch (const SetupError& error) {
     tell(status, "!" + std::to_string(static_cast<unsigned>(error.step())) + " " +

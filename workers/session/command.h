@@ -6,6 +6,7 @@
 
 #include "sandbox/namespaces.h"
 #include "workers/session/command_policy.h"
+#include "workers/session/hold.h"
 
 namespace factionos::session {
 
@@ -14,8 +15,10 @@ struct Command {
   CommandScope scope;
   int workspace = -1;   // O_PATH; proves that the path still names it
   int executable = -1;  // the hashed descriptor that is given to execveat
-  int script = -1;      // stays open in the command; -1: none
-  int terminal = -1;    // slave side
+  FileState executableState;
+  std::vector<NamedFile> operands;  // must be what they were, the moment before
+  int script = -1;                  // stays open in the command; -1: none
+  int terminal = -1;                // slave side
   std::vector<std::string> argv;
   std::vector<std::string> environment;
 };

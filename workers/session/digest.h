@@ -16,6 +16,14 @@ namespace factionos::session {
 inline constexpr std::size_t kDigestBytes = 32;
 using DigestBytes = std::array<unsigned char, kDigestBytes>;
 
+struct FileIdentity {
+  dev_t device = 0;
+  ino_t inode = 0;
+
+  static FileIdentity of(const struct stat& status) { return {status.st_dev, status.st_ino}; }
+  friend bool operator==(const FileIdentity& a, const FileIdentity& b) = default;
+};
+
 // What a file looked like when it was hashed. The change time can't be set by an unprivileged process, so a
 // write after the hash shows.
 struct FileState {

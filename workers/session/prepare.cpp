@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -9,13 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "workers/session/script_operand.h"
 #include "workers/session/shebang.h"
 #include "workers/session/system_paths.h"
 
 namespace factionos::session {
 namespace {
 
-constexpr std::uint64_t kProgramBytes = std::uint64_t{2} << 30;   // above: file_too_large
 constexpr std::uint64_t kOperandBytes = std::uint64_t{64} << 20;  // of all operands; above: hashed by state
 constexpr std::size_t kOperands = 16;  // a longer list is covered by its first ones
 constexpr std::string_view kElf = "\177ELF";
@@ -29,52 +30,76 @@ std::string label(std::string_view path) {
   return isLabel(name) ? std::string(name) : "program";
 }
 
-bool ownedOrWritable(int file) {
+bool isRootsAlone(const struct stat& status) {
+  return status.st_uid == 0 && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+// Of the file and of every directory on its real path: who may write one of those may put another file there.
+Changeable changeability(const Found& found) {
   struct stat status {};
-  return fstat(file, &status) != 0 || status.st_uid == geteuid() ||
-         faccessat(file, "", W_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
+  if (found.place == Place::kWorkspace || fstat(found.file.get(), &status) != 0 || !isRootsAlone(status))
+    return Changeable::kYes;
+  for (std::size_t slash = found.path.find('/'); slash != std::string::npos;
+       slash = found.path.find('/', slash + 1)) {
+    const std::string directory = slash == 0 ? "/" : found.path.substr(0, slash);
+    if (lstat(directory.c_str(), &status) != 0 || !isRootsAlone(status)) return Changeable::kYes;
+  }
+  return Changeable::kNo;
 }
 
-Changeable changeability(int file) {
-  return ownedOrWritable(file) ? Changeable::kYes : Changeable::kNo;
-}
-
-std::optional<Denied> cover(Prepared& prepared, std::string name, sandbox::Fd file) {
-  std::variant<Hashed, Denied> hashed = hashFile(file.get(), kProgramBytes);
+std::optional<Denied> cover(Prepared& prepared, std::string name, Found found) {
+  std::variant<Hashed, Denied> hashed = hashFile(found.file.get(), kProgramBytes);
   if (const Denied* denied = std::get_if<Denied>(&hashed)) return *denied;
   const Hashed& known = std::get<Hashed>(hashed);
-  const Changeable changeable = changeability(file.get());
-  prepared.covered.push_back(
-      {std::move(name), std::move(file), known.digest, known.state, changeable, HashedBy::kContent, {}});
+  CoveredFile covered;
+  covered.label = std::move(name);
+  covered.changeable = changeability(found);
+  covered.file = std::move(found.file);
+  covered.digest = known.digest;
+  covered.state = known.state;
+  covered.place = found.place;
+  covered.directory = found.path.substr(0, found.path.rfind('/'));
+  prepared.covered.push_back(std::move(covered));
   return std::nullopt;
 }
 
-// Regular files of the workspace that argv names. What can't be read whole is covered by its state.
-void coverOperands(Prepared& prepared, const std::vector<std::string>& argv, const Resolver& resolver) {
+// What can't be read whole is covered by its state. Nothing if it can't even be looked at.
+std::optional<CoveredFile> coverOperand(sandbox::Fd file, std::uint64_t& left) {
+  CoveredFile covered;
+  covered.changeable = Changeable::kYes;
+  std::variant<Hashed, Denied> hashed = hashFile(file.get(), left);
+  if (std::holds_alternative<Denied>(hashed)) {
+    struct stat status {};
+    if (fstat(file.get(), &status) != 0) return std::nullopt;
+    hashed = hashState(status);
+    covered.hashedBy = HashedBy::kState;
+  } else {
+    left -= static_cast<std::uint64_t>(std::get<Hashed>(hashed).state.size);
+  }
+  covered.digest = std::get<Hashed>(hashed).digest;
+  covered.state = std::get<Hashed>(hashed).state;
+  covered.file = std::move(file);
+  return covered;
+}
+
+// Regular files of the workspace that argv names.
+std::optional<Denied> coverOperands(Prepared& prepared, std::string_view program,
+                                    const std::vector<std::string>& argv, const Resolver& resolver) {
   std::uint64_t left = kOperandBytes;
   std::size_t count = 0;
   for (std::size_t i = 1; i < argv.size() && count < kOperands; ++i) {
-    sandbox::Fd file = resolver.operand(argv[i]);
-    if (!file) continue;
-    HashedBy hashedBy = HashedBy::kContent;
-    std::variant<Hashed, Denied> hashed = hashFile(file.get(), left);
-    if (std::holds_alternative<Denied>(hashed)) {
-      struct stat status {};
-      if (fstat(file.get(), &status) != 0) continue;
-      hashed = hashState(status);
-      hashedBy = HashedBy::kState;
-    } else {
-      left -= static_cast<std::uint64_t>(std::get<Hashed>(hashed).state.size);
-    }
-    const Hashed& known = std::get<Hashed>(hashed);
-    prepared.covered.push_back({"operand:" + std::to_string(++count),
-                                std::move(file),
-                                known.digest,
-                                known.state,
-                                Changeable::kYes,
-                                hashedBy,
-                                {}});
+    std::variant<sandbox::Fd, Denied> file = resolver.operand(argv[i]);
+    if (const Denied* denied = std::get_if<Denied>(&file)) return *denied;
+    if (!std::get<sandbox::Fd>(file)) continue;
+    std::optional<CoveredFile> covered = coverOperand(std::move(std::get<sandbox::Fd>(file)), left);
+    if (!covered) continue;
+    covered->operand = resolver.inWorkspace(argv[i]);
+    covered->label = "operand:" + std::to_string(++count);
+    if (count == 1 && readsAsScript(program, std::span(argv).subspan(1, i - 1)))
+      prepared.scriptOperand = prepared.covered.size();
+    prepared.covered.push_back(std::move(*covered));
   }
+  return std::nullopt;
 }
 
 std::string head(int file) {
@@ -109,8 +134,9 @@ std::variant<Interpreter, Denied> interpreterOf(const Shebang& shebang, const Re
   return interpreter;
 }
 
-// A script is run by its hashed interpreter. One that we or others like us could rewrite is handed over by
-// the hashed descriptor; one of the system goes by its path, which programs look at to find their own parts.
+// A script is run by its hashed interpreter. One that others than root could rewrite or replace is handed
+// over by the hashed descriptor; one of the system goes by its path, which programs look at to find their own
+// parts.
 std::optional<Denied> coverInterpreter(Prepared& prepared, const Shebang& shebang,
                                        const std::string& scriptPath, const std::vector<std::string>& argv,
                                        const Resolver& resolver) {
@@ -119,16 +145,15 @@ std::optional<Denied> coverInterpreter(Prepared& prepared, const Shebang& sheban
   Interpreter& interpreter = std::get<Interpreter>(found);
 
   prepared.argv = std::move(interpreter.argv);
-  const int script = prepared.covered.front().file.get();
-  if (ownedOrWritable(script)) {
-    prepared.scriptDescriptor = script;
-    prepared.argv.push_back("/proc/self/fd/" + std::to_string(script));
+  if (const CoveredFile& script = prepared.covered.front(); script.changeable == Changeable::kYes) {
+    prepared.scriptDescriptor = script.file.get();
+    prepared.argv.push_back("/proc/self/fd/" + std::to_string(script.file.get()));
   } else {
     prepared.argv.push_back(scriptPath);
   }
   prepared.argv.insert(prepared.argv.end(), argv.begin() + 1, argv.end());
   prepared.executed = prepared.covered.size();
-  return cover(prepared, "interpreter", std::move(interpreter.file.file));
+  return cover(prepared, "interpreter", std::move(interpreter.file));
 }
 
 // Names of programs that read commands from their terminal unless they are given something to run.
@@ -185,7 +210,7 @@ std::variant<Prepared, Denied> prepare(const Request& request, const Resolver& r
   prepared.label = request.shell ? "sh" : label(program.path);
   prepared.program = request.shell ? "sh" : program.place == Place::kWorkspace ? "workspace" : program.path;
   const std::string path = program.path;
-  if (std::optional<Denied> denied = cover(prepared, "program", std::move(program.file))) return *denied;
+  if (std::optional<Denied> denied = cover(prepared, "program", std::move(program))) return *denied;
 
   const std::string first = head(prepared.covered.front().file.get());
   const FirstLine line = parseShebang(first);
@@ -197,26 +222,10 @@ std::variant<Prepared, Denied> prepare(const Request& request, const Resolver& r
   }
   if (!request.shell) {
     prepared.interactive = interactivity(fileName(path), argv);
-    coverOperands(prepared, argv, resolver);
+    if (std::optional<Denied> denied = coverOperands(prepared, fileName(path), argv, resolver))
+      return *denied;
   }
   return prepared;
-}
-
-std::optional<Denied> hold(Prepared& prepared) {
-  for (CoveredFile& covered : prepared.covered) {
-    const Denied drift{"approval_drift", "digest_changed", covered.label};
-    if (covered.changeable == Changeable::kYes) covered.lease = ReadLease(covered.file.get());
-    if (covered.lease.state() == ReadLease::State::kOpenForWriting) return drift;
-    struct stat status {};
-    if (fstat(covered.file.get(), &status) != 0 || !(FileState::of(status) == covered.state)) return drift;
-    // A write in the same tick of the clock as the last one leaves the same change time: only the content
-    // tells.
-    if (covered.changeable == Changeable::kNo || covered.hashedBy == HashedBy::kState) continue;
-    const std::variant<Hashed, Denied> hashed = hashFile(covered.file.get(), kProgramBytes);
-    if (!std::holds_alternative<Hashed>(hashed) || std::get<Hashed>(hashed).digest != covered.digest)
-      return drift;
-  }
-  return std::nullopt;
 }
 
 }  // namespace factionos::session

@@ -31,11 +31,8 @@ struct Request {
   Namespaces namespaces = Namespaces::kWherePossible;
 };
 
-// Who else can change a covered file.
-enum class Changeable {
-  kNo,   // the system's: by root alone
-  kYes,  // our user's, or writable for us: by whoever works in the same workspace
-};
+// Whether anybody but root can change a covered file, or put another in its place.
+enum class Changeable { kNo, kYes };
 
 enum class HashedBy { kContent, kState };  // kState: too large to read, see hashState()
 
@@ -45,18 +42,24 @@ struct CoveredFile {
   sandbox::Fd file;
   DigestBytes digest = {};
   FileState state;
+  Place place = Place::kWorkspace;
+  std::string directory;  // real path of the directory that it lies in
+  std::string operand;    // of an operand: its path relative to the workspace, as argv names it
   Changeable changeable = Changeable::kNo;
   HashedBy hashedBy = HashedBy::kContent;
   ReadLease lease;
 };
+
+inline constexpr std::uint64_t kProgramBytes = std::uint64_t{2} << 30;  // above: file_too_large
 
 struct Prepared {
   std::vector<CoveredFile> covered;
   std::size_t executed = 0;  // index of what is given to execveat: the program, or a script's interpreter
   std::vector<std::string> argv;  // as the executed file gets it
   int scriptDescriptor =
-      -1;               // named in argv as /proc/self/fd/N and kept open in the command; borrowed; -1: none
-  std::string program;  // as session.capnp tells
+      -1;  // named in argv as /proc/self/fd/N and kept open in the command; borrowed; -1: none
+  std::optional<std::size_t> scriptOperand;  // index of the operand that an interpreter runs
+  std::string program;                       // as session.capnp tells
   std::string label;
   Interactive interactive = Interactive::kNo;
 };
@@ -64,11 +67,5 @@ struct Prepared {
 // Starts nothing. Denied as Resolver::program() and hashFile() say, and: request_invalid, program_format,
 // interpreter_refused.
 std::variant<Prepared, Denied> prepare(const Request& request, const Resolver& resolver);
-
-// Immediately before the start: puts every file that others could change under a read lease, so that it stays
-// what it is until the lease goes, and hashes it once more. Denied "approval_drift" if one is not what it
-// was, or is open for writing. Where leases don't exist the change time alone tells, to the resolution of the
-// file system.
-std::optional<Denied> hold(Prepared& prepared);
 
 }  // namespace factionos::session

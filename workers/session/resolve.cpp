@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <filesystem>
 #include <utility>
 
 #include <fcntl.h>
@@ -22,10 +23,12 @@ std::string descriptorPath(int descriptor) {
 }
 
 // A handle (O_PATH) becomes readable only once it is known to be a regular file: opening a device or a FIFO
-// has effects.
+// has effects. Who holds a write lease on it could make an open that waits wait for long (45 s by default).
 sandbox::Fd reopenForReading(int handle) {
-  return sandbox::Fd(open(descriptorPath(handle).c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  return sandbox::Fd(::open(descriptorPath(handle).c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
 }
+
+constexpr Denied kBusy{"program_busy", "write_lease"};
 
 bool isRegular(int handle) {
   struct stat status {};
@@ -60,13 +63,30 @@ std::variant<Found, Denied> Resolver::program(const std::string& name) const {
     return Denied{"program_not_found", "program_name"};
   }
   if (name.find('/') == std::string::npos) return search(name);
-  sandbox::Fd handle = name.front() == '/' ? sandbox::Fd(open(name.c_str(), O_PATH | O_CLOEXEC))
-                                           : openBeneath(workspace_, name, O_PATH);
+  std::string path = name;
+  if (name.front() == '/') {
+    path = std::filesystem::path(name).lexically_normal();
+    Place ignored{};
+    if (!place(path, ignored)) return Denied{"program_outside", "system_or_profile_directory"};
+  }
+  sandbox::Fd handle = open(path);
   if (!handle) {
     if (errno == EXDEV || errno == ELOOP) return Denied{"program_outside", "workspace_only"};
     return Denied{"program_not_found", "program_path"};
   }
   return judge(std::move(handle));
+}
+
+sandbox::Fd Resolver::open(const std::string& path) const {
+  const std::string relative = inWorkspace(path);
+  return relative.empty() ? sandbox::Fd(::open(path.c_str(), O_PATH | O_CLOEXEC))
+                          : openBeneath(workspace_, relative, O_PATH);
+}
+
+std::string Resolver::inWorkspace(const std::string& name) const {
+  if (name.empty() || name.front() != '/') return name;
+  if (!isWithin(name, workspacePath_)) return {};
+  return name.size() == workspacePath_.size() ? "." : name.substr(workspacePath_.size() + 1);
 }
 
 std::variant<Found, Denied> Resolver::search(const std::string& name) const {
@@ -76,7 +96,7 @@ std::variant<Found, Denied> Resolver::search(const std::string& name) const {
     const std::size_t colon = rest.find(':');
     const std::string candidate = std::string(rest.substr(0, colon)) + "/" + name;
     rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
-    sandbox::Fd handle(open(candidate.c_str(), O_PATH | O_CLOEXEC));
+    sandbox::Fd handle(::open(candidate.c_str(), O_PATH | O_CLOEXEC));
     if (!handle) continue;
     std::variant<Found, Denied> found = judge(std::move(handle));
     if (const Found* program = std::get_if<Found>(&found)) {
@@ -89,13 +109,14 @@ std::variant<Found, Denied> Resolver::search(const std::string& name) const {
 }
 
 std::variant<Found, Denied> Resolver::judge(sandbox::Fd handle) const {
-  if (!isRegular(handle.get())) return Denied{"program_not_regular", "regular_file"};
   Found found{{}, realPath(handle.get()), Place::kSystem};
   if (!place(found.path, found.place)) return Denied{"program_outside", "system_or_profile_directory"};
+  if (!isRegular(handle.get())) return Denied{"program_not_regular", "regular_file"};
   if (faccessat(handle.get(), "", X_OK, AT_EMPTY_PATH | AT_EACCESS) != 0) {
     return Denied{"program_not_executable", "execute_permission"};
   }
   found.file = reopenForReading(handle.get());
+  if (!found.file && errno == EWOULDBLOCK) return kBusy;
   if (!found.file) return Denied{"program_unreadable", "hashed_before_run"};
   return found;
 }
@@ -116,17 +137,16 @@ bool Resolver::place(const std::string& path, Place& place) const {
   return true;
 }
 
-sandbox::Fd Resolver::operand(const std::string& name) const {
-  if (name.empty() || name.size() >= PATH_MAX || name.find('\0') != std::string::npos) return {};
-  std::string relative = name;
-  if (name.front() == '/') {
-    if (!isWithin(name, workspacePath_) || name.size() == workspacePath_.size()) return {};
-    relative = name.substr(workspacePath_.size() + 1);
-    if (relative.empty()) return {};
-  }
+std::variant<sandbox::Fd, Denied> Resolver::operand(const std::string& name) const {
+  if (name.empty() || name.size() >= PATH_MAX || name.find('\0') != std::string::npos) return sandbox::Fd();
+  const std::string relative = inWorkspace(name);
+  if (relative.empty()) return sandbox::Fd();
   const sandbox::Fd handle = openBeneath(workspace_, relative, O_PATH);
-  if (!handle || !isRegular(handle.get())) return {};
-  return reopenForReading(handle.get());
+  if (!handle || !isRegular(handle.get())) return sandbox::Fd();
+  sandbox::Fd file = reopenForReading(handle.get());
+  // Passed over, it would be read by the command without being covered.
+  if (!file && errno == EWOULDBLOCK) return kBusy;
+  return file;
 }
 
 }  // namespace factionos::session

@@ -29,19 +29,24 @@ class Resolver {
   // `workspace` (O_PATH, borrowed) and its real path; `profileDirectories` are absolute and real.
   Resolver(int workspace, std::string workspacePath, std::vector<std::string> profileDirectories);
 
-  // A name without a slash is looked up in kSearchPath and never in the workspace; an absolute path must lead
-  // to a system or profile directory or into the workspace; any other path is relative to the workspace and
-  // may not leave it, nor may a symbolic link on the way. Denied: program_not_found, program_outside,
-  // program_not_regular, program_not_executable, program_unreadable.
+  // A name without a slash is looked up in kSearchPath and never in the workspace; an absolute path must lie
+  // in a system or profile directory or in the workspace, by its text alone: of others nothing is looked at,
+  // so that the answer tells nothing about them. Any other path is relative to the workspace. A path in the
+  // workspace may not leave it, nor may a symbolic link on the way. Denied: program_not_found,
+  // program_outside, program_not_regular, program_not_executable, program_unreadable, program_busy.
   [[nodiscard]] std::variant<Found, Denied> program(const std::string& name) const;
 
-  // A regular file inside of the workspace by the name that a program started there would use for it; nothing
-  // if it is something else, somewhere else, or not readable.
-  [[nodiscard]] sandbox::Fd operand(const std::string& name) const;
+  // A regular file inside of the workspace by the name that a program started there would use for it; no
+  // descriptor if it is something else, somewhere else, or not readable. Denied: program_busy.
+  [[nodiscard]] std::variant<sandbox::Fd, Denied> operand(const std::string& name) const;
+
+  // `name` as a path relative to the workspace, without looking at a file; empty if it lies elsewhere.
+  [[nodiscard]] std::string inWorkspace(const std::string& name) const;
 
   [[nodiscard]] const std::string& workspacePath() const { return workspacePath_; }
 
  private:
+  [[nodiscard]] sandbox::Fd open(const std::string& path) const;
   [[nodiscard]] std::variant<Found, Denied> search(const std::string& name) const;
   [[nodiscard]] std::variant<Found, Denied> judge(sandbox::Fd handle) const;
   [[nodiscard]] bool place(const std::string& path, Place& place) const;

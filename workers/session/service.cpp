@@ -16,6 +16,7 @@
 #include "sandbox/setup_error.h"
 #include "workers/session/command_environment.h"
 #include "workers/session/enter_second_stage.h"
+#include "workers/session/hold.h"
 #include "workers/session/prepare.h"
 #include "workers/session/pty_pair.h"
 #include "workers/session/request.h"
@@ -23,8 +24,9 @@
 namespace factionos::session {
 namespace {
 
-// How long a script stays under its read lease once its interpreter runs: it has read a file of usual size by
-// then, and who saves the file in an editor waits no longer than this.
+// How long a script stays under its read lease, and a change of it ends the command, once its interpreter
+// runs: it has read a file of usual size by then, and who saves the file in an editor waits no longer than
+// this.
 constexpr auto kScriptLease = 2 * kj::SECONDS;
 
 constexpr auto kStartDeadline = 15 * kj::SECONDS;
@@ -63,7 +65,9 @@ schema::EndReason reasonOf(End reason) {
   return schema::EndReason::LOST;
 }
 
-void fill(schema::Session::ExitedResults::Builder results, const TreeEnded& ended) {
+enum class Drifted { kNo, kYes };
+
+void fill(schema::Session::ExitedResults::Builder results, const TreeEnded& ended, Drifted drifted) {
   auto exit = results.initExit();
   if (ended.reason == End::kLost) {
     exit.setLost();
@@ -72,7 +76,7 @@ void fill(schema::Session::ExitedResults::Builder results, const TreeEnded& ende
   } else {
     exit.setCode(static_cast<std::uint8_t>(WEXITSTATUS(ended.waitStatus)));
   }
-  results.setReason(reasonOf(ended.reason));
+  results.setReason(drifted == Drifted::kYes ? schema::EndReason::APPROVAL_DRIFT : reasonOf(ended.reason));
   auto usage = results.initUsage();
   usage.setCpuMs(ended.cpuMs);
   usage.setMaxRssBytes(ended.maxRssBytes);
@@ -96,6 +100,18 @@ struct Service::State {
         workspacePath(realPath(theWorkspace)),
         lastResort(theLastResort) {}
 
+  [[nodiscard]] bool scriptChanged() const { return script && !isUnchanged(workspace, *script); }
+
+  // Once: when the time is over or the tree has ended before.
+  void endWatch() {
+    if (scriptChanged()) {
+      drifted = Drifted::kYes;
+      tree->kill();
+    }
+    script.reset();
+    prepared->covered.clear();
+  }
+
   rpc::Loop& loop;
   const sandbox::NamespaceSupport support;
   const int workspace;
@@ -109,7 +125,9 @@ struct Service::State {
   // master's reader would see the end, close, and the hang-up would kill the program on its way out.
   sandbox::Fd slave;
   kj::Promise<void> slaveHeld = nullptr;
-  kj::Promise<void> leases = nullptr;
+  kj::Promise<void> watch = nullptr;
+  std::optional<NamedFile> script;  // that an interpreter opens by its path; while it is watched
+  Drifted drifted = Drifted::kNo;
 };
 
 class Service::Server final : public schema::Session::Server {
@@ -131,18 +149,20 @@ class Service::Server final : public schema::Session::Server {
     sandbox::Fd master = std::move(std::get<PtyPair>(opened).master);
     return state_->tree->whenStarted().then(
         [this, context, master = std::move(master)](std::variant<Posture, Denied> started) mutable {
-          answerStart(context, std::move(master), started);
+          return answerStart(context, std::move(master), started);
         });
   }
 
   kj::Promise<void> exited(ExitedContext context) override {
     rpc::allowCancellation(context);
     if (!state_->tree) {
-      fill(context.getResults(), TreeEnded{});
+      fill(context.getResults(), TreeEnded{}, Drifted::kNo);
       return kj::READY_NOW;
     }
-    return state_->tree->whenEnded().then(
-        [context](const TreeEnded& ended) mutable { fill(context.getResults(), ended); });
+    return state_->tree->whenEnded().then([this, context](const TreeEnded& ended) mutable {
+      state_->endWatch();
+      fill(context.getResults(), ended, state_->drifted);
+    });
   }
 
   kj::Promise<void> signal(SignalContext context) override {
@@ -189,10 +209,12 @@ class Service::Server final : public schema::Session::Server {
       state_->prepared.reset();  // and lets go of the leases
       return *drift;
     }
+    std::vector<NamedFile> operands = namedFiles(state_->workspace, *state_->prepared);
+    rememberScript(operands);
     PtyPair& pty = std::get<PtyPair>(opened);
     try {
-      state_->tree =
-          std::make_unique<Tree>(state_->loop, plan(pty, limitsOf(params.getLimits())), state_->lastResort);
+      state_->tree = std::make_unique<Tree>(
+          state_->loop, plan(pty, limitsOf(params.getLimits()), std::move(operands)), state_->lastResort);
     } catch (const sandbox::SetupError& error) {
       return Denied{"sandbox_unavailable", "setup", std::string(error.reason())};
     }
@@ -204,12 +226,22 @@ class Service::Server final : public schema::Session::Server {
     return opened;
   }
 
-  KeeperPlan plan(const PtyPair& pty, const TreeLimits& limits) const {
+  void rememberScript(const std::vector<NamedFile>& operands) {
+    const std::optional<std::size_t> index = state_->prepared->scriptOperand;
+    if (!index) return;
+    const std::string& path = state_->prepared->covered[*index].operand;
+    const auto found = std::ranges::find(operands, path, &NamedFile::path);
+    if (found != operands.end()) state_->script = *found;
+  }
+
+  KeeperPlan plan(const PtyPair& pty, const TreeLimits& limits, std::vector<NamedFile> operands) const {
     const Prepared& prepared = *state_->prepared;
     const Request& request = state_->request;
     KeeperPlan plan;
     plan.command.workspace = state_->workspace;
     plan.command.executable = prepared.covered[prepared.executed].file.get();
+    plan.command.executableState = prepared.covered[prepared.executed].state;
+    plan.command.operands = std::move(operands);
     plan.command.script = prepared.scriptDescriptor;
     plan.command.terminal = pty.slave.get();
     plan.command.argv = prepared.argv;
@@ -229,18 +261,22 @@ class Service::Server final : public schema::Session::Server {
     return plan;
   }
 
-  void answerStart(StartContext& context, sandbox::Fd master, const std::variant<Posture, Denied>& started) {
+  kj::Promise<void> answerStart(StartContext& context, sandbox::Fd master,
+                                const std::variant<Posture, Denied>& started) {
     if (const Denied* denied = std::get_if<Denied>(&started)) {
       fill(context.getResults().initDenial(), *denied);
-      return;
+      return kj::READY_NOW;
     }
     releaseLeases();
     enterSecondStage(treeEnds());
+    if (state_->scriptChanged()) return denyChanged(context);
+    watchScript();
     auto results = context.getResults();
     results.setMaster(rpc::carryDescriptor<schema::Descriptor>(rpc::OwnFd(master.release())));
     const Posture& posture = std::get<Posture>(started);
     auto labels = results.initPosture(static_cast<unsigned>(posture.size()));
     for (unsigned i = 0; i < labels.size(); ++i) labels.set(i, posture[i].c_str());
+    return kj::READY_NOW;
   }
 
   [[nodiscard]] TreeEnds treeEnds() const {
@@ -250,16 +286,30 @@ class Service::Server final : public schema::Session::Server {
     return own ? TreeEnds::kWithKeeper : TreeEnds::kBySession;
   }
 
-  // Only a script's own lease outlives the start, for a moment.
+  // Only what an interpreter reads as its script outlives the start under its lease.
   void releaseLeases() {
-    std::vector<CoveredFile>& covered = state_->prepared->covered;
-    const std::size_t kept = state_->prepared->scriptDescriptor >= 0 ? 1 : 0;
-    covered.erase(covered.begin() + static_cast<std::ptrdiff_t>(kept), covered.end());
-    if (kept == 0) return;
-    state_->leases = state_->loop.timer()
-                         .afterDelay(kScriptLease)
-                         .then([state = state_.get()]() { state->prepared->covered.clear(); })
-                         .eagerlyEvaluate(nullptr);
+    const Prepared& prepared = *state_->prepared;
+    for (std::size_t i = 0; i < prepared.covered.size(); ++i) {
+      CoveredFile& covered = state_->prepared->covered[i];
+      if (i == prepared.scriptOperand || covered.file.get() == prepared.scriptDescriptor) continue;
+      covered.lease.release();
+      covered.file.reset();
+    }
+  }
+
+  kj::Promise<void> denyChanged(StartContext& context) {
+    state_->tree->kill();
+    return state_->tree->whenEnded().then([context](const TreeEnded&) mutable {
+      fill(context.getResults().initDenial(), Denied{"approval_drift", "changed_at_exec", "operand_changed"});
+    });
+  }
+
+  void watchScript() {
+    if (!state_->script && state_->prepared->scriptDescriptor < 0) return;
+    state_->watch = state_->loop.timer()
+                        .afterDelay(kScriptLease)
+                        .then([state = state_.get()]() { state->endWatch(); })
+                        .eagerlyEvaluate(nullptr);
   }
 
   std::shared_ptr<State> state_;

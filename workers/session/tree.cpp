@@ -22,6 +22,8 @@ constexpr auto kKillRound = std::chrono::seconds(5);
 Denied failure(std::string reason) {
   static constexpr std::string_view kExec = "exec_refused";
   if (reason == kExec) return {"exec_failed", "execveat"};
+  if (reason == "program_changed" || reason == "operand_changed")
+    return {"approval_drift", "changed_before_exec", std::move(reason)};
   return {"sandbox_unavailable", "setup", std::move(reason)};
 }
 

@@ -1,6 +1,7 @@
 // What an approval covers: the program and script operands, hashed from the descriptor that is then executed.
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 
@@ -136,6 +137,56 @@ TEST(Digest, AWriterWaitsUntilTheHashedScriptRuns) {
   EXPECT_EQ(running->finish().code, 0);
 }
 
+// A script that its interpreter opens by its path: a lease does not keep another from taking its place.
+TEST(Digest, AScriptThatIsReplacedWhileItStartsEndsTheCommand) {
+  Broker broker;
+  const std::string& workspace = broker.world.workspace;
+  broker.world.write(workspace + "/run.sh", "sleep 20\n");
+  for (const char* swap : {"evil.sh", "run.sh"}) {
+    broker.world.write(workspace + "/evil.sh", "echo swapped; sleep 20\n");
+    const auto running = broker.start(argv({"sh", "run.sh"}));
+    ASSERT_EQ(running->result.denial, "");
+    // Away and, the second time, back: the path then names the approved file again.
+    ASSERT_EQ(rename((workspace + "/run.sh").c_str(), (workspace + "/aside").c_str()), 0);
+    if (std::string(swap) == "run.sh") {
+      ASSERT_EQ(rename((workspace + "/aside").c_str(), (workspace + "/run.sh").c_str()), 0);
+    } else {
+      ASSERT_EQ(rename((workspace + "/evil.sh").c_str(), (workspace + "/run.sh").c_str()), 0);
+    }
+    const Result& result = running->finish();
+    EXPECT_EQ(result.reason, schema::EndReason::APPROVAL_DRIFT);
+    EXPECT_EQ(result.signal, SIGKILL);
+    broker.world.write(workspace + "/run.sh", "sleep 20\n");
+  }
+}
+
+TEST(Digest, AScriptThatIsReplacedAndEndsAtOnceIsToldAsDrift) {
+  Broker broker;
+  const std::string& workspace = broker.world.workspace;
+  broker.world.write(workspace + "/run.sh", "read go\n");
+  broker.world.write(workspace + "/evil.sh", "true\n");
+  const auto running = broker.start(argv({"sh", "run.sh"}));
+  ASSERT_EQ(rename((workspace + "/evil.sh").c_str(), (workspace + "/run.sh").c_str()), 0);
+  EXPECT_EQ(running->input("\n"), "");
+  EXPECT_EQ(running->finish().reason, schema::EndReason::APPROVAL_DRIFT);
+}
+
+TEST(Digest, WhatACommandDoesToItsOperandsIsNoDrift) {
+  Broker broker;
+  const std::string& workspace = broker.world.workspace;
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"rm", "file"},
+                                                {"sed", "-i", "s/a/b/", "file"},
+                                                {"mv", "file", "other"},
+                                                {"sh", "-c", "rm file", "file"},
+                                                {"sh", "job.sh", "file"}}) {
+    broker.world.write(workspace + "/file", "a\n");
+    broker.world.write(workspace + "/job.sh", "rm $1\n");
+    const Result result = broker.run(argv(words));
+    EXPECT_EQ(result.code, 0) << words.front() << result.denial;
+    EXPECT_EQ(result.reason, schema::EndReason::EXITED) << words.front();
+  }
+}
+
 class Script : public testing::TestWithParam<Story> {};
 INSTANTIATE_TEST_SUITE_P(Stories, Script, testing::Values(Story::kNamespaces, Story::kForbidden), storyName);
 
@@ -148,6 +199,44 @@ TEST_P(Script, RunsByItsHashedInterpreterWithItsArguments) {
   EXPECT_EQ(result.code, 1);
   EXPECT_TRUE(result.output.starts_with("a b|c|e")) << result.output;
   EXPECT_EQ(result.output.find("not-reached"), std::string::npos);
+}
+
+// No lease can be had on another user's file.
+TEST_P(Script, OfAnotherUserRunsAsItWasHashed) {
+  Broker broker;
+  const std::string path = broker.world.workspace + "/run.sh";
+  // Longer than a shell reads at once.
+  const auto script = [](const char* last) {
+    return "#!/bin/sh\necho $0; read go\n" + std::string(200'000, '#') + "\necho " + last + "\n";
+  };
+  if (!writeAsAnother(path, script("approved")) && lacks("root for the tests")) GTEST_SKIP();
+  const auto running = broker.start(argv({"./run.sh"}, GetParam()));
+  ASSERT_EQ(running->result.denial, "");
+  running->expectOutput("/proc/self/fd/");
+  writeAsAnother(path, script("swapped!"));
+  EXPECT_EQ(running->input("\n"), "");
+  EXPECT_NE(running->finish().output.find("approved"), std::string::npos) << running->result.output;
+}
+
+TEST_P(Script, ABinaryOfAnotherUserIsACopyBesideIt) {
+  Broker broker;
+  std::filesystem::create_directory(broker.world.workspace + "/bin");
+  if (!writeAsAnother(broker.world.workspace + "/bin/tool", World::read("/usr/bin/readlink")) &&
+      lacks("root for the tests"))
+    GTEST_SKIP();
+  const Result result = broker.run(argv({"bin/tool", "/proc/self/exe"}, GetParam()));
+  EXPECT_EQ(result.denial, "");
+  EXPECT_TRUE(result.output.starts_with(broker.world.workspace + "/bin/#")) << result.output;
+}
+
+TEST_P(Script, OfAnotherUserThatIsRewrittenBeforeTheStartDoesNotRun) {
+  Broker broker;
+  const std::string path = broker.world.workspace + "/run.sh";
+  if (!writeAsAnother(path, "#!/bin/sh\necho approved\n") && lacks("root for the tests")) GTEST_SKIP();
+  auto prepared = broker.prepare(argv({"./run.sh"}, GetParam()));
+  ASSERT_EQ(prepared.denial, "");
+  writeAsAnother(path, "#!/bin/sh\necho swapped!\n");
+  EXPECT_TRUE(startPrepared(broker, prepared).starts_with("approval_drift/digest_changed/"));
 }
 
 TEST_P(Script, ViaEnvFindsItsOwnDirectory) {
@@ -186,8 +275,38 @@ TEST(Program, NothingOutsideIsStarted) {
   EXPECT_EQ(deny(broker, argv({"../outside/tool"})), "program_outside/workspace_only");
   ASSERT_EQ(symlink((broker.world.outside + "/tool").c_str(), (broker.world.workspace + "/link").c_str()), 0);
   EXPECT_EQ(deny(broker, argv({"./link"})), "program_outside/workspace_only");
-  EXPECT_EQ(deny(broker, argv({broker.world.workspace + "/link"})),
-            "program_outside/system_or_profile_directory");
+  EXPECT_EQ(deny(broker, argv({broker.world.workspace + "/link"})), "program_outside/workspace_only");
+}
+
+TEST(Program, OfPathsOutsideNothingIsTold) {
+  Broker broker;
+  const World& world = broker.world;
+  world.write(world.outside + "/tool", "#!/bin/sh\n", 0755);
+  for (const std::string& path : {world.outside + "/tool", world.outside + "/absent", world.outside,
+                                  world.home + "/state/broker.db", world.home, std::string("/absent"),
+                                  "/usr/.." + world.outside + "/tool", std::string("/usr/../absent/tool")}) {
+    EXPECT_EQ(deny(broker, argv({path})), "program_outside/system_or_profile_directory") << path;
+  }
+  ASSERT_EQ(symlink(world.outside.c_str(), (world.workspace + "/out").c_str()), 0);
+  for (const std::string& path : {std::string("out/tool"), std::string("out/absent"), std::string("./out"),
+                                  world.workspace + "/out/tool", world.workspace + "/out/absent"}) {
+    EXPECT_EQ(deny(broker, argv({path})), "program_outside/workspace_only") << path;
+  }
+}
+
+TEST(Program, AWriteLeaseHoldsNobodyUp) {
+  Broker broker;
+  signal(SIGIO, SIG_IGN);
+  const std::string path = broker.world.workspace + "/victim";
+  broker.world.write(path, "#!/bin/sh\n", 0755);
+  const rpc::OwnFd holder(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"./victim"}, {"sh", "victim"}}) {
+    ASSERT_EQ(fcntl(holder.get(), F_SETLEASE, F_WRLCK), 0);
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(deny(broker, argv(words)), "program_busy/write_lease");
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+    ASSERT_EQ(fcntl(holder.get(), F_SETLEASE, F_UNLCK), 0);
+  }
 }
 
 TEST(Program, AProfileDirectoryMakesItsProgramsStartable) {
@@ -230,7 +349,7 @@ TEST(Program, WhatIsNoProgramIsRefusedByKind) {
   ASSERT_EQ(mkfifo((workspace + "/fifo").c_str(), 0755), 0);
   EXPECT_EQ(deny(broker, argv({"./fifo"})), "program_not_regular/regular_file");
   broker.world.write(workspace + "/lost", "#!/no/such/interpreter\n", 0755);
-  EXPECT_EQ(deny(broker, argv({"./lost"})), "interpreter_refused/program_not_found");
+  EXPECT_EQ(deny(broker, argv({"./lost"})), "interpreter_refused/program_outside");
   broker.world.write(workspace + "/nested", "#!" + workspace + "/lost\n", 0755);
   EXPECT_EQ(deny(broker, argv({"./nested"})), "interpreter_refused/binary");
   EXPECT_EQ(deny(broker, argv({})), "request_invalid/exactly_one_of_argv_and_shell");

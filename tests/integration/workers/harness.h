@@ -176,6 +176,10 @@ class Broker {
 // root alone can look; a test program that root started keeps a helper for it. Nothing where there is none.
 std::optional<std::vector<std::string>> descriptorsOf(pid_t pid);
 
+// Writes `content` into `path` as it is and makes it another user's, whose uid nobody else has here. False
+// where root does not help.
+bool writeAsAnother(const std::string& path, const std::string& content);
+
 // All living descendants of this process (which is a subreaper), zombies excepted.
 std::vector<pid_t> descendants();
 // Waits until there are none; the test fails with what is left.

@@ -23,13 +23,16 @@
 #include "workers/session/command_environment.h"
 #include "workers/session/command_policy.h"
 #include "workers/session/digest.h"
+#include "workers/session/hold.h"
 #include "workers/session/keeper_policy.h"
 #include "workers/session/mount_plan.h"
 #include "workers/session/policy.h"
+#include "workers/session/private_copy.h"
 #include "workers/session/protected_paths.h"
 #include "workers/session/pty_pair.h"
 #include "workers/session/resolve.h"
 #include "workers/session/scratch.h"
+#include "workers/session/script_operand.h"
 #include "workers/session/system_paths.h"
 #include "workers/session/watch.h"
 
@@ -146,13 +149,13 @@ TEST(Resolver, OperandsAreRegularFilesInside) {
   ASSERT_EQ(symlink("/etc/passwd", (directory.path + "/out").c_str()), 0);
   ASSERT_EQ(symlink("sub/file", (directory.path + "/in").c_str()), 0);
   const Resolver resolver(directory.handle.get(), realPath(directory.handle.get()), {});
-  EXPECT_TRUE((resolver.operand("sub/file")));
-  EXPECT_TRUE((resolver.operand("in")));
-  EXPECT_TRUE((resolver.operand(directory.path + "/sub/file")));
+  EXPECT_TRUE(std::get<sandbox::Fd>(resolver.operand("sub/file")));
+  EXPECT_TRUE(std::get<sandbox::Fd>(resolver.operand("in")));
+  EXPECT_TRUE(std::get<sandbox::Fd>(resolver.operand(directory.path + "/sub/file")));
   for (const std::string& name : {std::string(), std::string("sub"), std::string("out"), std::string("../x"),
                                   std::string("/etc/passwd"), std::string("absent"), directory.path,
                                   directory.path + "/", directory.path + "x/file"}) {
-    EXPECT_FALSE((resolver.operand(name))) << name;
+    EXPECT_FALSE(std::get<sandbox::Fd>(resolver.operand(name))) << name;
   }
 }
 
@@ -254,6 +257,64 @@ TEST(ProtectedPaths, LinksAreFollowedInsideAndTold) {
   other.write("repository/hooks/x", "");
   ASSERT_EQ(symlink("repository", (other.path + "/.git").c_str()), 0);
   EXPECT_THAT(readOnly(other), ElementsAre("repository/hooks"));
+}
+
+// ---- what an approval covers
+
+TEST(ScriptOperand, IsWhatAnInterpreterRuns) {
+  const auto reads = [](std::string_view program, std::vector<std::string> before) {
+    return readsAsScript(program, before);
+  };
+  EXPECT_TRUE(reads("python3.11", {}));
+  EXPECT_TRUE(reads("sh", {"-e"}));
+  EXPECT_TRUE(reads("python3", {"-u", "-W", "ignore"}));
+  EXPECT_TRUE(reads("node", {"--require"}));
+  EXPECT_FALSE(reads("perl", {"-pe", "s/a/b/"}));
+  EXPECT_FALSE(reads("python3", {"-m", "black"}));
+  EXPECT_FALSE(reads("sh", {"-ec", "x"}));
+  EXPECT_FALSE(reads("node", {"--eval", "x"}));
+  EXPECT_FALSE(reads("shfmt", {}));
+  EXPECT_FALSE(reads("sed", {"-i"}));
+}
+
+TEST(PrivateCopy, CannotBeFoundAndLiesBesideItsOriginal) {
+  const Directory directory;
+  directory.write("tool", "content");
+  const sandbox::Fd file(open((directory.path + "/tool").c_str(), O_RDONLY | O_CLOEXEC));
+  for (const std::string& place : {directory.path, std::string("/nonexistent")}) {
+    const auto copied = privateCopy(file.get(), place, 7);
+    const int copy = std::get<sandbox::Fd>(copied).get();
+    EXPECT_EQ(std::get<Hashed>(hashFile(copy, 7)).digest, std::get<Hashed>(hashFile(file.get(), 7)).digest);
+    EXPECT_EQ(write(copy, "x", 1), -1);
+    struct stat status {};
+    ASSERT_EQ(fstat(copy, &status), 0);
+    EXPECT_EQ(status.st_nlink, 0U);
+    const std::string link = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(copy));
+    EXPECT_EQ(link.starts_with(directory.path + "/"), place == directory.path) << link;
+  }
+  EXPECT_EQ(std::get<Denied>(privateCopy(file.get(), directory.path, 6)).code, "file_too_large");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory.path), {}), 1);
+}
+
+TEST(NamedFile, TellsRenamesThatCameBack) {
+  const Directory directory;
+  directory.write("sub/run.py", "approved");
+  directory.write("evil.py", "swapped");
+  const std::string path = directory.path + "/sub/run.py";
+  Prepared prepared;
+  CoveredFile covered;
+  covered.operand = "sub/run.py";
+  struct stat status {};
+  ASSERT_EQ(stat(path.c_str(), &status), 0);
+  covered.state = FileState::of(status);
+  prepared.covered.push_back(std::move(covered));
+  const NamedFile named = namedFiles(directory.handle.get(), prepared).front();
+  EXPECT_TRUE(isUnchanged(directory.handle.get(), named));
+  usleep(20'000);  // a tick of the clock that file systems stamp with
+  ASSERT_EQ(rename(path.c_str(), (directory.path + "/aside").c_str()), 0);
+  EXPECT_FALSE(isUnchanged(directory.handle.get(), named));
+  ASSERT_EQ(rename((directory.path + "/aside").c_str(), path.c_str()), 0);
+  EXPECT_FALSE(isUnchanged(directory.handle.get(), named));
 }
 
 // ---- terminals, scratch, measuring
