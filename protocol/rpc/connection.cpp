@@ -49,8 +49,7 @@ struct Connection::Impl {
        kj::Maybe<capnp::Capability::Client> bootstrap)
       : role(options.role),
         stream(loop.provider().wrapPeerSocket(kj::mv(socket), options.writeStall)),
-        peerStream(*stream, loop.timer(), peerLimits(options),
-                   [this]() { return network.getCurrentQueueSize(); }),
+        peerStream(*stream, loop.timer(), peerLimits(options)),
         // At 0 it would drop what we send as well.
         network(peerStream, std::max(options.maxFdsPerMessage, 1U), ours(options.role),
                 readerOptions(options)),
@@ -109,7 +108,7 @@ void Connection::close() {
 }
 
 size_t Connection::queuedBytes() const {
-  return impl_->network.getCurrentQueueSize();
+  return impl_->peerStream.queuedBytes();
 }
 
 }  // namespace factionos::rpc

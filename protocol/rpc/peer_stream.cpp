@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <capnp/serialize.h>
@@ -26,14 +27,13 @@ void requireKnownType(capnp::rpc::Exception::Reader exception) {
 
 }  // namespace
 
-PeerStream::PeerStream(StreamFd& stream, kj::Timer& timer, PeerLimits limits,
-                       kj::Function<size_t()> queuedBytes)
+PeerStream::PeerStream(StreamFd& stream, kj::Timer& timer, PeerLimits limits)
     : stream_(stream),
       timer_(timer),
       inner_(stream),
       limits_(limits),
-      queuedBytes_(kj::mv(queuedBytes)),
-      secondBegan_(timer.now()) {
+      secondBegan_(timer.now()),
+      sending_(kj::Promise<void>(kj::READY_NOW).fork()) {
   auto paf = kj::newPromiseAndFulfiller<DisconnectCause>();
   ended_ = kj::mv(paf.fulfiller);
   disconnected_ = paf.promise.fork();
@@ -75,7 +75,7 @@ void PeerStream::endBothDirections() {
 // socket's buffer.
 kj::Maybe<kj::Promise<void>> PeerStream::mustWait() {
   if (isDisconnected()) return kNone;
-  if (queuedBytes_() > limits_.queuedBytes) {
+  if (queuedBytes_ > limits_.queuedBytes) {
     auto paf = kj::newPromiseAndFulfiller<void>();
     readsAgain_ = kj::mv(paf.fulfiller);
     return kj::mv(paf.promise);
@@ -166,37 +166,87 @@ void PeerStream::inspectOutgoing(kj::ArrayPtr<const kj::ArrayPtr<const capnp::wo
   if (message.getRoot<capnp::rpc::Message>().isAbort()) note(DisconnectCause::kProtocolViolation);
 }
 
+// Answers at once, so that the RPC system queues nothing.
 kj::Promise<void> PeerStream::writeMessage(kj::ArrayPtr<const int> fds,
                                            kj::ArrayPtr<const kj::ArrayPtr<const capnp::word>> segments) {
   inspectOutgoing(segments);
-  return watchWrite(kj::evalNow([this, fds, segments]() { return inner_.writeMessage(fds, segments); }));
+  enqueue(fds, segments);
+  return kj::READY_NOW;
 }
 
 kj::Promise<void> PeerStream::writeMessages(
     kj::ArrayPtr<kj::ArrayPtr<const kj::ArrayPtr<const capnp::word>>> messages) {
-  for (const auto& segments : messages) inspectOutgoing(segments);
-  return watchWrite(kj::evalNow([this, messages]() { return inner_.writeMessages(messages); }));
+  for (const auto& segments : messages) {
+    inspectOutgoing(segments);
+    enqueue(nullptr, segments);
+  }
+  return kj::READY_NOW;
 }
 
-kj::Promise<void> PeerStream::watchWrite(kj::Promise<void> write) {
-  return write.then(
-      [this]() {
-        FACTIONOS_IF_SOME(waiting, readsAgain_) {
-          // The reader looks at the queue again. What was just written may still be counted, but one message
-          // alone is below the limit, so the last write always lets it go on.
-          waiting->fulfill();
-          readsAgain_ = kNone;
-        }
-      },
-      [this](kj::Exception&& exception) {
-        if (exception.getDescription() != kWriteStalled &&
-            exception.getType() == kj::Exception::Type::DISCONNECTED) {
-          // Failing here would make the RPC system stop reading, and drop what the peer said before its end.
-          return lostPeer();
-        }
-        note(DisconnectCause::kStalled);
-        kj::throwFatalException(kj::mv(exception));
-      });
+kj::Promise<void> PeerStream::end() {
+  return sending_.addBranch().then([this]() { return inner_.end(); });
+}
+
+void PeerStream::enqueue(kj::ArrayPtr<const int> fds,
+                         kj::ArrayPtr<const kj::ArrayPtr<const capnp::word>> segments) {
+  FACTIONOS_IF_SOME(error, writeError_) {
+    kj::throwFatalException(kj::cp(error));
+  }
+  if (peerLost_) return;
+  auto copies = kj::heapArrayBuilder<OwnFd>(fds.size());
+  for (const int fd : fds) {
+    int copy = -1;
+    KJ_SYSCALL(copy = fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    copies.add(OwnFd(copy));
+  }
+  queue_.push_back({capnp::messageToFlatArray(segments), copies.finish()});
+  queuedBytes_ += queue_.back().cost();
+  if (queue_.size() == 1) sending_ = sendQueued().eagerlyEvaluate(nullptr).fork();
+}
+
+kj::Promise<void> PeerStream::sendQueued() {
+  if (queue_.empty()) return kj::READY_NOW;
+  Queued& next = queue_.front();
+  auto numbers = kj::heapArray<int>(next.fds.size());
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = next.fds[i].get();
+  auto write = kj::evalNow([&]() { return stream_.writeWithFds(next.words.asBytes(), nullptr, numbers); });
+  return write.attach(kj::mv(numbers))
+      .then([this]() { return sent(), sendQueued(); },
+            [this](kj::Exception&& exception) -> kj::Promise<void> {
+              writeFailed(kj::mv(exception));
+              return kj::READY_NOW;
+            });
+}
+
+// The reader looks at the queue again: what was sent may have made it short enough.
+void PeerStream::sent() {
+  queuedBytes_ -= queue_.front().cost();
+  queue_.pop_front();
+  FACTIONOS_IF_SOME(waiting, readsAgain_) {
+    waiting->fulfill();
+    readsAgain_ = kNone;
+  }
+}
+
+void PeerStream::writeFailed(kj::Exception&& exception) {
+  dropQueue();
+  if (exception.getDescription() != kWriteStalled &&
+      exception.getType() == kj::Exception::Type::DISCONNECTED) {
+    // Failing here would make the RPC system stop reading, and drop what the peer said before its end.
+    return lostPeer();
+  }
+  note(DisconnectCause::kStalled);
+  writeError_ = kj::mv(exception);
+  endBothDirections();
+}
+
+void PeerStream::dropQueue() {
+  queue_.clear();
+  queuedBytes_ = 0;
+  FACTIONOS_IF_SOME(waiting, readsAgain_) {
+    waiting->fulfill();
+    readsAgain_ = kNone;
+  }
 }
 
 }  // namespace factionos::rpc

@@ -1,8 +1,11 @@
-// The message stream of one connection to a peer that may have turned bad: it notes why the connection ended
-// and stops reading while the peer leaves too many answers unread.
+// The message stream of one connection to a peer that may have turned bad: it notes why the connection ended,
+// and stops reading while the peer leaves too many answers unread. Those wait in a queue of its own: the RPC
+// system would chain one promise to the other, and undo such a chain by recursion, which a peer that lets
+// some ten thousand small answers pile up turns into the end of our stack.
 #pragma once
 
 #include <cstddef>
+#include <deque>
 
 #include <capnp/rpc.capnp.h>
 #include <capnp/serialize-async.h>
@@ -26,12 +29,14 @@ struct PeerLimits {
 
 class PeerStream final : public capnp::MessageStream {
  public:
-  /// `stream` and `timer` outlive this object. `queuedBytes` tells how much is waiting to be sent.
-  PeerStream(StreamFd& stream, kj::Timer& timer, PeerLimits limits, kj::Function<size_t()> queuedBytes);
+  /// `stream` and `timer` outlive this object.
+  PeerStream(StreamFd& stream, kj::Timer& timer, PeerLimits limits);
   KJ_DISALLOW_COPY(PeerStream);
 
   kj::Promise<DisconnectCause> onDisconnect() { return disconnected_.addBranch(); }
   [[nodiscard]] bool isDisconnected() const { return cause_ != kNone; }
+  /// What waits to be sent, with what it costs us beside its bytes.
+  [[nodiscard]] size_t queuedBytes() const { return queuedBytes_; }
 
   /// The first cause counts; later ones are consequences.
   void note(DisconnectCause cause);
@@ -49,7 +54,7 @@ class PeerStream final : public capnp::MessageStream {
   kj::Promise<void> writeMessages(
       kj::ArrayPtr<kj::ArrayPtr<const kj::ArrayPtr<const capnp::word>>> messages) override;
   kj::Maybe<int> getSendBufferSize() override { return inner_.getSendBufferSize(); }
-  kj::Promise<void> end() override { return inner_.end(); }
+  kj::Promise<void> end() override;
 
  private:
   using Incoming = kj::Maybe<capnp::MessageReaderAndFds>;
@@ -59,7 +64,18 @@ class PeerStream final : public capnp::MessageStream {
   void inspectIncoming(capnp::MessageReader& message);
   void judge(capnp::rpc::Message::Reader message);
   void inspectOutgoing(kj::ArrayPtr<const kj::ArrayPtr<const capnp::word>> segments);
-  kj::Promise<void> watchWrite(kj::Promise<void> write);
+  struct Queued {
+    kj::Array<capnp::word> words;
+    kj::Array<OwnFd> fds;
+    [[nodiscard]] size_t cost() const { return words.asBytes().size() + kQueuedOverhead; }
+  };
+  static constexpr size_t kQueuedOverhead = 128;
+
+  void enqueue(kj::ArrayPtr<const int> fds, kj::ArrayPtr<const kj::ArrayPtr<const capnp::word>> segments);
+  kj::Promise<void> sendQueued();
+  void sent();
+  void writeFailed(kj::Exception&& exception);
+  void dropQueue();
   void lostPeer();
   void endBothDirections();
 
@@ -67,7 +83,9 @@ class PeerStream final : public capnp::MessageStream {
   kj::Timer& timer_;
   capnp::AsyncCapabilityMessageStream inner_;
   const PeerLimits limits_;
-  kj::Function<size_t()> queuedBytes_;
+  std::deque<Queued> queue_;
+  size_t queuedBytes_ = 0;
+  kj::Maybe<kj::Exception> writeError_;
   size_t openQuestions_ = 0;
   kj::TimePoint secondBegan_;
   size_t messagesThisSecond_ = 0;
@@ -78,6 +96,7 @@ class PeerStream final : public capnp::MessageStream {
   bool peerLost_ = false;  // nothing more can be written; what can be read still is
   kj::Promise<void> hangup_ = nullptr;
   kj::Promise<void> grace_ = nullptr;
+  kj::ForkedPromise<void> sending_ = nullptr;  // until the queue is empty
 };
 
 }  // namespace factionos::rpc

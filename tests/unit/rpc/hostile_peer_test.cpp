@@ -309,6 +309,24 @@ TEST_F(HostilePeer, AsksForAnswersWithoutEndAndIsHeldBack) {
   }
 }
 
+// A chain of as many promises is undone by recursion, which no stack has room for.
+TEST_F(HostilePeer, SmallAnswersWithoutEndAreLetGoOfAtOnce) {
+  connect({.role = Role::kServer, .maxMessagesPerSecond = 10'000'000, .writeStall = kLong});
+  sendBootstrap(0);
+  receive();
+  for (uint32_t question = 1; question <= 60'000; ++question) {
+    capnp::MallocMessageBuilder message;
+    message.initRoot<RpcMessage>().initBootstrap().setQuestionId(question);
+    send(message);
+    message.initRoot<RpcMessage>().initFinish().setQuestionId(question);
+    send(message);
+    if (question % 64 == 0) loop.waitScope().poll();
+  }
+  EXPECT_GT(connection->queuedBytes(), size_t{5} << 20);
+  EXPECT_LT(connection->queuedBytes(), size_t{17} << 20);
+  connection = nullptr;
+}
+
 TEST_F(HostilePeer, LeavingQuestionsUnfinishedWithoutEndIsAViolation) {
   connect({.role = Role::kServer, .maxOpenQuestions = 10});
   for (uint32_t question = 0; question < 10; ++question) sendBootstrap(question);
