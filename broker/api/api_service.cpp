@@ -10,6 +10,7 @@
 #include "broker/api/audit_view.h"
 #include "broker/audit/reader.h"
 #include "protocol/json/canonical.h"
+#include "protocol/json/check.h"
 
 namespace factionos::broker {
 namespace {
@@ -68,6 +69,22 @@ kj::Promise<void> whileWaiting(kj::Timer& timer, kj::TimePoint deadline,
       });
 }
 
+// The front reads requests by their schema; one that was taken over sends what it likes.
+std::optional<Refused> outOfLimits(const RequestRow& row,
+                                   capnp::CallContext<capnp::AnyPointer, capnp::AnyPointer>& context) {
+  try {
+    const auto params = context.getParams().getAs<capnp::DynamicStruct>(row.params);
+    const auto request = params.get("request").as<capnp::DynamicStruct>();
+    const auto* field = json::outOfLimits(*row.request, request);
+    if (field == nullptr) return std::nullopt;
+    return Refused{.code = ProblemCode::INVALID_REQUEST,
+                   .detail = "A limit of the schema does not hold.",
+                   .field = field->name};
+  } catch (const kj::Exception&) {
+    return Refused{.code = ProblemCode::INVALID_REQUEST, .detail = "The message is malformed."};
+  }
+}
+
 }  // namespace
 
 ApiService::ApiService(Services& services, const RequestTable& table, Caller caller)
@@ -87,6 +104,8 @@ ApiService::DispatchCallResult ApiService::dispatchCall(
     if (inFlight_.size() <= methodId) inFlight_.resize(methodId + 1U);
     if (inFlight_[methodId] >= row->inFlight)
       refused = Refused{.code = ProblemCode::RATE_LIMITED, .retryAfterMs = 1000};
+    else
+      refused = outOfLimits(*row, context);
   }
   if (refused) {
     auto results = context.getResults().initAs<capnp::DynamicStruct>(row->results);
@@ -442,7 +461,7 @@ kj::Promise<void> ApiService::auditList(AuditListContext context) {
             auto results = reply<Boundary::kApiResponse>(context);
             auto list = results.init(&R::initRecords, lines->size());
             for (unsigned i = 0; i < lines->size(); ++i) fillRecord((*lines)[i], list[i]);
-            if (lines->size() == limit) results.set(&R::setNext, lines->back().sequence);
+            if (!lines->empty() && lines->size() == limit) results.set(&R::setNext, lines->back().sequence);
           },
           [context](kj::Exception&&) mutable { refuse(context, {.code = ProblemCode::AUDIT_UNAVAILABLE}); });
 }

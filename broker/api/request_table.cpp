@@ -34,6 +34,8 @@ RequestTable::RequestTable() {
         .effect = route.effect,
         .byFront = !route.snapshot.empty(),
         .inFlight = route.effect == json::Effect::kMutating ? kMutationsInFlight : kReadsInFlight,
+        .params = route.rpc.getParamType(),
+        .request = &shapes_.of(route.request),
         .results = route.result};
   }
 }

@@ -9,6 +9,7 @@
 
 #include "broker/identity/scope.h"
 #include "protocol/json/routes.h"
+#include "protocol/json/shapes.h"
 
 namespace factionos::broker {
 
@@ -18,8 +19,10 @@ struct RequestRow {
   std::string_view name;
   identity::Scope scope;
   json::Effect effect;
-  bool byFront;                 // served from the snapshot: a front that asks all the same is refused
-  std::uint32_t inFlight;       // at most, of one principal on one front
+  bool byFront;                // served from the snapshot: a front that asks all the same is refused
+  std::uint32_t inFlight;      // at most, of one principal on one front
+  capnp::StructSchema params;  // with the member `request`
+  const json::StructShape* request;
   capnp::StructSchema results;  // with the member `problem`
 };
 
@@ -31,6 +34,7 @@ class RequestTable {
 
  private:
   json::RouteTable routes_;
+  json::Shapes shapes_;
   std::vector<RequestRow> rows_;  // by ordinal; a hole has no name
 };
 
