@@ -5,21 +5,49 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include "broker/actions/view.h"
 #include "broker/api/api_service.h"
 #include "broker/api/snapshot.h"
 #include "broker/core/log.h"
-#include "broker/executors/worker_end.h"
+#include "protocol/rpc/deadline.h"
 
 namespace factionos::broker {
 namespace {
 
 // Changes that come closer together than this share a snapshot.
 constexpr auto kPublishInterval = 50 * kj::MILLISECONDS;
+// A front that takes no snapshot for so long serves nobody.
+constexpr auto kPublishLimit = 10 * kj::SECONDS;
 // A front that dies at once is not started in a tight loop.
 constexpr auto kFirstPause = 100 * kj::MILLISECONDS;
 constexpr std::uint64_t kLongestPauseSteps = 50;  // 5 s
+
+// Whether `fd` is a connection that was accepted on the unix listener: the front can hand over whatever it
+// holds, and the socketpair to us, or the listener itself, bears our own uid.
+bool acceptedOn(const std::vector<FrontListener>& listeners, int fd) {
+  struct Name {
+    explicit Name(int socket) {
+      known = ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0 &&
+              address.sun_family == AF_UNIX && size > sizeof(sa_family_t);
+    }
+    bool operator==(const Name& other) const {
+      return known && other.known && size == other.size &&
+             std::string_view(address.sun_path, sizeof address.sun_path) ==
+                 std::string_view(other.address.sun_path, sizeof other.address.sun_path);
+    }
+    sockaddr_un address{};
+    socklen_t size = sizeof address;
+    bool known = false;
+  };
+  int listening = 0;
+  socklen_t size = sizeof listening;
+  if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0 || listening != 0) return false;
+  return std::ranges::any_of(listeners, [name = Name(fd)](const FrontListener& each) {
+    return each.kind == schema::Listener::Kind::UNIX_SOCKET && Name(each.socket.get()) == name;
+  });
+}
 
 schema::Scope toSchema(identity::Scope scope) {
   switch (scope) {
@@ -39,9 +67,9 @@ schema::Scope toSchema(identity::Scope scope) {
 
 }  // namespace
 
-class FrontLink::Gate final : public schema::Gate::Server {
+class FrontLink::GateServer final : public schema::Gate::Server {
  public:
-  explicit Gate(FrontLink& link) : link_(link) {}
+  explicit GateServer(FrontLink& link) : link_(link) {}
 
  protected:
   kj::Promise<void> start(StartContext context) override {
@@ -80,7 +108,8 @@ class FrontLink::Gate final : public schema::Gate::Server {
           ucred credentials{};
           socklen_t size = sizeof credentials;
           std::optional<identity::Principal> principal;
-          if (::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 &&
+          if (acceptedOn(link_.listeners_, fd.get()) &&
+              ::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 &&
               credentials.pid != 0)
             principal = link_.services_.uids.find(credentials.uid);
           answer(context.getResults().initLogin(), std::move(principal), schema::ProblemCode::FORBIDDEN);
@@ -123,6 +152,10 @@ FrontLink::~FrontLink() noexcept(false) {
   services_.core.changes.onTouch([]() {});
 }
 
+schema::Gate::Client FrontLink::gate() {
+  return kj::heap<GateServer>(*this);
+}
+
 kj::Promise<void> FrontLink::run() {
   return startOnce().then([this]() -> kj::Promise<void> {
     if (closing_) return kj::READY_NOW;
@@ -136,20 +169,26 @@ kj::Promise<void> FrontLink::run() {
 
 kj::Promise<void> FrontLink::startOnce() {
   ++starts_;
-  return workers_.start(schema::Role::FRONT, capnp::Capability::Client(kj::heap<Gate>(*this)))
+  return workers_.start(schema::Role::FRONT, capnp::Capability::Client(gate()))
       .then([this](kj::OneOf<StartedWorker, LaunchDenied>&& started) -> kj::Promise<void> {
         if (!started.is<StartedWorker>()) KJ_FAIL_REQUIRE("the launcher refused to start the front");
         front_ = kj::mv(started.get<StartedWorker>());
         FACTIONOS_IF_SOME(front, front_) {
-          return front.line->onDisconnect()
-              .then([this, process = front.process](rpc::DisconnectCause) mutable {
-                sink_ = rpc::kNone;
-                return endOf(services_.core.timer, kj::mv(process), "front");
-              })
-              .then([this](WorkerEnd) { front_ = rpc::kNone; });
+          return front.line->onDisconnect().then([this](rpc::DisconnectCause cause) { return lost(cause); });
         }
         return kj::READY_NOW;
       });
+}
+
+kj::Promise<void> FrontLink::lost(rpc::DisconnectCause cause) {
+  sink_ = rpc::kNone;
+  FACTIONOS_IF_SOME(front, front_) {
+    return judgeEnd(services_.core.timer, front.process, cause).then([this](WorkerEnd end) {
+      front_ = rpc::kNone;
+      if (end.kind == WorkerEnd::Kind::kMisbehaved) logMisbehaved("front", "none", end);
+    });
+  }
+  return kj::READY_NOW;
 }
 
 void FrontLink::publishSoon() {
@@ -157,7 +196,7 @@ void FrontLink::publishSoon() {
   if (publishing_) return;
   publishing_ = true;
   tasks_.add(kj::evalLater([this]() {
-               publish();
+               return publish();
              }).then([this]() {
                  return services_.core.timer.afterDelay(kPublishInterval);
                }).then([this]() {
@@ -166,15 +205,27 @@ void FrontLink::publishSoon() {
   }));
 }
 
-void FrontLink::publish() {
+// One at a time: a front that takes none of them can't make us queue them.
+kj::Promise<void> FrontLink::publish() {
   dirty_ = false;
   FACTIONOS_IF_SOME(sink, sink_) {
     auto request = sink.publishRequest();
     fillSnapshot(services_, ++revision_, OutgoingSnapshot(request.initSnapshot()));
-    // Rises with either, and each makes logins void.
-    request.setLoginEpoch(services_.loginEpoch + services_.rules.revision());
-    tasks_.add(request.send().then([](capnp::Response<schema::SnapshotSink::PublishResults>&&) {},
-                                   [](kj::Exception&&) {}));
+    request.setLoginEpoch(services_.loginEpoch);
+    auto taken = kj::Promise<capnp::Response<schema::SnapshotSink::PublishResults>>(request.send());
+    return rpc::withDeadline(services_.core.timer, kPublishLimit, kj::mv(taken))
+        .then([](capnp::Response<schema::SnapshotSink::PublishResults>&&) {},
+              [this, start = starts_](kj::Exception&& exception) {
+                if (rpc::isDeadlineExceeded(exception) && start == starts_) giveUp();
+              });
+  }
+  return kj::READY_NOW;
+}
+
+// The line's end, by our own hand, is judged as any other.
+void FrontLink::giveUp() {
+  FACTIONOS_IF_SOME(front, front_) {
+    front.line->close();
   }
 }
 

@@ -28,16 +28,21 @@ class FrontLink final : private kj::TaskSet::ErrorHandler {
   // Starts the front, and again whenever it is lost, with a growing pause. Publishes a snapshot when
   // something changed. Fails only if the launcher refuses the role.
   kj::Promise<void> run();
+  // What a front is given as its bootstrap.
+  schema::Gate::Client gate();
   // Asks the front to finish what is under way.
   kj::Promise<void> shutdown();
 
  private:
-  class Gate;
-  friend class Gate;
+  class GateServer;
+  friend class GateServer;
   void taskFailed(kj::Exception&& exception) override;
   kj::Promise<void> startOnce();
+  // Ends what is left of a front whose line has ended, and tells if it broke the rules.
+  kj::Promise<void> lost(rpc::DisconnectCause cause);
   void publishSoon();
-  void publish();
+  kj::Promise<void> publish();
+  void giveUp();
 
   Services& services_;
   Workers& workers_;

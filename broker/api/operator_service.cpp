@@ -393,8 +393,12 @@ kj::Promise<void> OperatorGateService::login(LoginContext context) {
   }
   tries_ = 0;
   onLogin_();
-  context.getResults().setOperator(kj::heap<OperatorService>(services_));
+  context.getResults().setOperator(makeOperator(services_));
   return kj::READY_NOW;
+}
+
+schema::Operator::Client makeOperator(Services& services) {
+  return kj::heap<OperatorService>(services);
 }
 
 }  // namespace factionos::broker

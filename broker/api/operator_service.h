@@ -27,4 +27,7 @@ class OperatorGateService final : public schema::OperatorGate::Server {
   int tries_ = 0;
 };
 
+// What a proven key opens.
+schema::Operator::Client makeOperator(Services& services);
+
 }  // namespace factionos::broker

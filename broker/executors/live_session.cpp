@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <capnp/schema.h>
+
 #include "broker/actions/view.h"
 #include "broker/core/log.h"
 #include "broker/executors/worker_end.h"
@@ -29,8 +31,7 @@ constexpr std::size_t kMaxPosture = 32;
 constexpr std::string_view kMetadataUnguarded = "metadata:unguarded";
 // Compared by address: one object each.
 constexpr const char* kWorkerLost = "worker_lost";
-constexpr const char* kSupervisorLost = "supervisor_lost";
-constexpr const char* kMisbehaved = "worker_misbehaved";
+constexpr const char* kWorkerMisbehaved = "worker_misbehaved";
 
 SessionOutput::Instant now() {
   return std::chrono::steady_clock::now();
@@ -56,16 +57,36 @@ class LiveSession::Sink final : public schema::OutputSink::Server {
  public:
   explicit Sink(std::weak_ptr<LiveSession*> session) : session_(std::move(session)) {}
 
+  DispatchCallResult dispatchCall(std::uint64_t interfaceId, std::uint16_t methodId,
+                                  capnp::CallContext<capnp::AnyPointer, capnp::AnyPointer> context) override {
+    constexpr std::uint16_t kMethods = 2;
+    if (interfaceId != capnp::typeId<schema::OutputSink>() || methodId >= kMethods)
+      hear([](LiveSession& session) { session.misbehaved("unknown_call"); });
+    return schema::OutputSink::Server::dispatchCall(interfaceId, methodId, context);
+  }
+
   kj::Promise<void> write(WriteContext context) override {
-    if (const auto session = session_.lock()) (*session)->received(context.getParams().getBytes());
+    hear([&context](LiveSession& session) { session.received(context.getParams().getBytes()); });
     return kj::READY_NOW;
   }
   kj::Promise<void> end(EndContext context) override {
-    if (const auto session = session_.lock()) (*session)->drained(context.getParams().getTotalBytes());
+    hear([&context](LiveSession& session) { session.drained(context.getParams().getTotalBytes()); });
     return kj::READY_NOW;
   }
 
  private:
+  // Parameters are read in here: what throws is not of the schema's shape.
+  template <typename Act>
+  void hear(Act act) {
+    const auto session = session_.lock();
+    if (!session) return;
+    try {
+      act(**session);
+    } catch (const kj::Exception&) {
+      (*session)->misbehaved("malformed_call");
+    }
+  }
+
   std::weak_ptr<LiveSession*> session_;
 };
 
@@ -92,40 +113,59 @@ kj::Promise<bool> LiveSession::attach(StartedPty pty, schema::Descriptor::Client
   request.setMaster(kj::mv(master));
   request.setSink(kj::heap<Sink>(self_));
   reach(core_.steps, Step::kAttach, Edge::kBefore);
-  auto reply = request.send();
-  auto gone = pty.worker.line->onDisconnect();
+  auto reply = rpc::withDeadline(core_.timer, kControlLimit,
+                                 kj::Promise<capnp::Response<schema::Pty::AttachResults>>(request.send()));
+  auto judged = pty.worker.line->onDisconnect()
+                    .then([this](rpc::DisconnectCause cause) { return lineEnded(cause); },
+                          [](kj::Exception&&) {
+                            // The line was dropped by us, at the session's end.
+                          })
+                    .fork();
   pty_ = kj::mv(pty);
-  // A worker that dies before it has drained takes the session with it.
-  tasks_.add(gone.then(
-      [this](rpc::DisconnectCause) {
-        if (drainedDone_) return;
-        // At once: the command may die of its terminal's end before anything else is known.
-        if (endReason_ == nullptr) endReason_ = kWorkerLost;
-        tasks_.add(judgeLostWorker());
-      },
-      [](kj::Exception&&) {
-        // The line was dropped by us, at the session's end.
-      }));
-  return rpc::withDeadline(core_.timer, kControlLimit,
-                           kj::Promise<capnp::Response<schema::Pty::AttachResults>>(kj::mv(reply)))
-      .then([this](capnp::Response<schema::Pty::AttachResults>&& response) {
+  tasks_.add(judged.addBranch());
+  auto answered = reply.then(
+      [this](capnp::Response<schema::Pty::AttachResults>&& response) -> kj::Promise<void> {
         reach(core_.steps, Step::kAttach, Edge::kAfter);
-        if (!response.hasTerminal()) return false;
+        if (!response.hasTerminal()) return kj::READY_NOW;
         terminal_ = response.getTerminal();
         state_ = schema::SessionState::RUNNING;
         wake();
-        return true;
+        return kj::READY_NOW;
+      },
+      [this, judged = kj::mv(judged)](kj::Exception&& exception) mutable -> kj::Promise<void> {
+        if (rpc::isDeadlineExceeded(exception)) {
+          misbehaved("no_answer");
+          return kj::READY_NOW;
+        }
+        // Mostly its line has ended. If it has not, the worker answered with an exception, as none of ours
+        // does.
+        auto alive = core_.timer.afterDelay(kControlLimit).then([this]() { misbehaved("exception"); });
+        return judged.addBranch().exclusiveJoin(kj::mv(alive));
       });
+  return answered.then([this]() {
+    const bool attached = terminal_ != rpc::kNone && !misbehaved_;
+    if (!attached && endReason_ == nullptr) endReason_ = kWorkerLost;
+    return attached;
+  });
 }
 
-kj::Promise<void> LiveSession::judgeLostWorker() {
-  return endOf(core_.timer, KJ_ASSERT_NONNULL(pty_).worker.process, "pty", facts_.id)
-      .then([this](WorkerEnd end) {
-        const char* reason = end == WorkerEnd::kMisbehaved ? kMisbehaved : kWorkerLost;
-        if (endReason_ == kWorkerLost) endReason_ = reason;
-        stopDraining();
-        return kill(reason);
-      });
+// A worker that goes before it has drained takes the session with it.
+kj::Promise<void> LiveSession::lineEnded(rpc::DisconnectCause cause) {
+  if (cause == rpc::DisconnectCause::kProtocolViolation) misbehaved("protocol");
+  if (drainedDone_ || misbehaved_) return kj::READY_NOW;
+  FACTIONOS_IF_SOME(pty, pty_) {
+    // At once: the command may die of its terminal's end before anything else is known.
+    if (endReason_ == nullptr) endReason_ = kWorkerLost;
+    return judgeEnd(core_.timer, pty.worker.process, cause).then([this](WorkerEnd end) -> kj::Promise<void> {
+      if (end.kind == WorkerEnd::Kind::kMisbehaved) {
+        misbehaved(end.breach, end.syscall);
+        return kj::READY_NOW;
+      }
+      stopDraining();
+      return kill(kWorkerLost);
+    });
+  }
+  return kj::READY_NOW;
 }
 
 kj::Promise<void> LiveSession::judgeLostSupervisor() {
@@ -146,14 +186,18 @@ void LiveSession::setPosture(capnp::List<capnp::Text>::Reader labels) {
 }
 
 void LiveSession::received(capnp::Data::Reader bytes) {
-  if (bytes.size() > kMaxChunk || drainedDone_) return misbehaved();
+  if (misbehaved_) return;
+  if (bytes.size() > kMaxChunk) return misbehaved("chunk_size");
+  if (drainedDone_) return misbehaved("output_after_end");
   output_.feed({bytes.begin(), bytes.size()}, now());
   planTick();
   wake();
 }
 
 void LiveSession::drained(std::uint64_t totalBytes) {
-  if (drainedDone_ || totalBytes != output_.rawBytes()) return misbehaved();
+  if (misbehaved_) return;
+  if (drainedDone_) return misbehaved("end_twice");
+  if (totalBytes != output_.rawBytes()) return misbehaved("end_count");
   stopDraining();
 }
 
@@ -165,15 +209,17 @@ void LiveSession::stopDraining() {
   wake();
 }
 
-void LiveSession::misbehaved() {
-  log(Level::kWarning, "worker_misbehaved", {{"worker", "pty"}, {"session", facts_.id}});
-  if (endReason_ == nullptr) endReason_ = kMisbehaved;
-  stopDraining();
-  // Later: this runs inside of a call on the very line that is dropped.
+void LiveSession::misbehaved(const char* breach, int syscall) {
+  if (misbehaved_) return;
+  misbehaved_ = true;
+  logMisbehaved("pty", facts_.id, {WorkerEnd::Kind::kMisbehaved, breach, syscall});
+  if (endReason_ == nullptr || endReason_ == kWorkerLost) endReason_ = kWorkerMisbehaved;
+  // Later: this may run inside of a call on the very line that is dropped.
   tasks_.add(kj::evalLater([this]() {
+    stopDraining();
     terminal_ = rpc::kNone;
     pty_ = rpc::kNone;
-    return kill(kMisbehaved);
+    return kill(kWorkerMisbehaved);
   }));
 }
 
@@ -245,9 +291,7 @@ kj::Promise<Ending> LiveSession::watch() {
   return exited
       .then([this]() {
         return rpc::withDeadline(core_.timer, kDrainLimit, drainedPromise_.addBranch())
-            .catch_([this](kj::Exception&&) {
-              if (endReason_ == nullptr) endReason_ = kMisbehaved;
-            });
+            .catch_([this](kj::Exception&&) { misbehaved("does_not_drain"); });
       })
       .then([this]() {
         stopDraining();

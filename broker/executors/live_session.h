@@ -59,7 +59,7 @@ class LiveSession final : public kj::Refcounted, private kj::TaskSet::ErrorHandl
   }
   bool ended() const { return state_ == schema::SessionState::ENDED; }
 
-  // Hands the master to the worker. Once, before watch().
+  // Hands the master to the worker. Once, before watch(). False: it failed, and endedBy() tells why.
   kj::Promise<bool> attach(StartedPty pty, schema::Descriptor::Client master);
   void setPosture(capnp::List<capnp::Text>::Reader labels);
 
@@ -72,8 +72,10 @@ class LiveSession final : public kj::Refcounted, private kj::TaskSet::ErrorHandl
   kj::Promise<std::optional<Refused>> input(std::string data);
   kj::Promise<std::optional<Refused>> resize(std::uint16_t cols, std::uint16_t rows);
   kj::Promise<std::optional<Refused>> signal(std::uint8_t number);
-  // Ends the whole tree; resolves when nothing of it is left. The reason is a failure code.
+  // Ends the whole tree; resolves when nothing of it is left. The reason is a failure code; the first one
+  // that is given counts.
   kj::Promise<void> kill(const char* reason);
+  std::string_view endedBy() const { return endReason_ == nullptr ? std::string_view() : endReason_; }
 
   // For kApiResponse, kWebSocketFrame and kStateAtRest. Without output.
   template <redaction::Boundary B>
@@ -103,10 +105,9 @@ class LiveSession final : public kj::Refcounted, private kj::TaskSet::ErrorHandl
   void taskFailed(kj::Exception&& exception) override;
   void received(capnp::Data::Reader bytes);
   void drained(std::uint64_t totalBytes);
-  void misbehaved();
-  kj::Promise<void> judgeLostWorker();
-  kj::Promise<void> judgeLostSupervisor();
-  void takeExit(schema::Session::ExitedResults::Reader results);
+  // `breach`: a fixed name, for the log.
+  void misbehaved(const char* breach, int syscall = -1);
+  kj::Promise<void> lineEnded(rpc::DisconnectCause cause);
   void stopDraining();
   void planTick();
   void wake();
@@ -140,6 +141,7 @@ class LiveSession final : public kj::Refcounted, private kj::TaskSet::ErrorHandl
   // How it came to its end; the first reason that is set wins.
   const char* endReason_ = nullptr;
   bool drainedDone_ = false;
+  bool misbehaved_ = false;  // nothing that the pty worker says is heard any more
   bool ticking_ = false;
   struct Exit {
     enum class Kind { kRunning, kCode, kSignal, kLost } kind = Kind::kRunning;

@@ -378,6 +378,8 @@ kj::Promise<RunReply> RunFlow::attach(capnp::Response<schema::Session::StartResu
       .then([this](bool attached) -> kj::Promise<RunReply> {
         if (attached) return finish();
         return session_->kill("worker_lost").then([this]() {
+          if (session_->endedBy() == "worker_misbehaved")
+            return fail({.code = ProblemCode::WORKER_MISBEHAVED}, "worker_misbehaved");
           return fail({.code = ProblemCode::PTY_UNAVAILABLE, .detail = "No pty worker could be started."},
                       "worker_lost");
         });

@@ -1,5 +1,6 @@
 #include "broker/executors/workers.h"
 
+#include <csignal>
 #include <utility>
 
 #include "broker/core/log.h"
@@ -12,11 +13,49 @@ namespace {
 // A worker enters its sandbox and answers within milliseconds; one that takes longer hangs.
 constexpr auto kStartLimit = 10 * kj::SECONDS;
 
+// A worker that has died is reaped within milliseconds; one that is still there after this has given up its
+// line and lives on.
+constexpr auto kExitLimit = 1 * kj::SECONDS;
+
+WorkerEnd judge(schema::WorkerExit::Reader exit) {
+  if (exit.getBrokeEvents()) return {WorkerEnd::Kind::kMisbehaved, "events"};
+  // A call that its filter refused ends a worker by SIGSYS, or by the handler that names the call.
+  if (exit.getSyscall() >= 0 || (exit.isSignal() && exit.getSignal() == SIGSYS))
+    return {WorkerEnd::Kind::kMisbehaved, "refused_call", exit.getSyscall()};
+  return {};
+}
+
 LaunchDenied deniedBy(schema::Denial::Reader denial) {
   return {.code = denial.getCode().cStr(), .rule = denial.getRule().cStr()};
 }
 
 }  // namespace
+
+kj::Promise<WorkerEnd> judgeEnd(kj::Timer& timer, schema::Worker::Client process,
+                                rpc::DisconnectCause cause) {
+  using Kind = WorkerEnd::Kind;
+  if (cause == rpc::DisconnectCause::kProtocolViolation) return WorkerEnd{Kind::kMisbehaved, "protocol"};
+  if (cause == rpc::DisconnectCause::kClosedHere) return WorkerEnd{Kind::kMisbehaved, "no_answer"};
+  if (cause == rpc::DisconnectCause::kStalled) return WorkerEnd{Kind::kMisbehaved, "does_not_read"};
+  auto exited = kj::Promise<capnp::Response<schema::Worker::ExitedResults>>(process.exitedRequest().send());
+  return rpc::withDeadline(timer, kExitLimit, kj::mv(exited))
+      .then(
+          [](capnp::Response<schema::Worker::ExitedResults>&& response) { return judge(response.getExit()); },
+          [](kj::Exception&& exception) {
+            return rpc::isDeadlineExceeded(exception) ? WorkerEnd{Kind::kMisbehaved, "line_given_up"}
+                                                      : WorkerEnd{};
+          })
+      .attach(kj::mv(process));
+}
+
+void logMisbehaved(std::string_view worker, std::string_view session, const WorkerEnd& end) {
+  const std::string call = end.syscall < 0 ? "none" : std::to_string(end.syscall);
+  log(Level::kWarning, "worker_misbehaved",
+      {{"worker", worker},
+       {"session", session},
+       {"breach", std::string_view(end.breach)},
+       {"syscall", call}});
+}
 
 Workers::Workers(rpc::Loop& loop, rpc::OwnFd line, StepPoints* steps)
     : loop_(loop),

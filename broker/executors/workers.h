@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <kj/async.h>
 #include <kj/one-of.h>
@@ -31,6 +32,19 @@ struct StartedSession {
   schema::Session::Client session;
   schema::Worker::Client process;
 };
+
+// Why a worker's line has ended.
+struct WorkerEnd {
+  enum class Kind { kLost, kMisbehaved } kind = Kind::kLost;
+  const char* breach = "";  // of kMisbehaved: a fixed name of ours, for the log
+  int syscall = -1;         // that its filter refused, as far as it is known; -1: none
+};
+
+// Judges the worker behind `process`, whose line has ended by `cause`, within a second; kClosedHere: because
+// it did not answer. One that broke the protocol may still live; dropping its capability ends it.
+kj::Promise<WorkerEnd> judgeEnd(kj::Timer& timer, schema::Worker::Client process, rpc::DisconnectCause cause);
+
+void logMisbehaved(std::string_view worker, std::string_view session, const WorkerEnd& end);
 
 // What the launcher answered instead of a worker. Fixed names of ours.
 struct LaunchDenied {

@@ -27,6 +27,8 @@ struct WorkerExit {
   }
   syscall @2 :Int32 = -1;
   # The call that the worker's filter refused, as far as the worker's event record or the kernel tells; -1: none.
+  brokeEvents @3 :Bool;
+  # The launcher ended it for what it wrote on its event pipe: no record, or more of them than a worker has to say.
 }
 
 interface Worker {

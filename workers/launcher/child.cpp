@@ -25,7 +25,7 @@ Child::Child(rpc::Loop& loop, Reaper& reaper, pid_t pid, rpc::OwnFd events)
   tasks_.add(read.addBranch());
   auto lastWords = [this, &loop, read = kj::mv(read)](int status) mutable {
     return read.addBranch().exclusiveJoin(loop.timer().afterDelay(kLastWords)).then([this, status]() {
-      return ChildExit{status, refusedCall_};
+      return ChildExit{status, refusedCall_, brokeEvents_};
     });
   };
   exited_ = reaper.watch(pid).then(kj::mv(lastWords)).fork();
@@ -37,6 +37,7 @@ kj::Promise<void> Child::readEvents() {
         if (got < record_.size()) return kj::READY_NOW;
         const std::optional<sandbox::Event> event = sandbox::parseEvent(record_);
         if (!event || ++records_ > kMostRecords) {
+          brokeEvents_ = true;
           kill();
           return kj::READY_NOW;
         }

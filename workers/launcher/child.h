@@ -19,6 +19,7 @@ struct ChildExit {
   int waitStatus = 0;
   int refusedCall =
       -1;  // number of the call that the worker's filter refused, as its last event told; -1: none
+  bool brokeEvents = false;  // it was killed here for what it wrote on its event pipe
 };
 
 class Child final : public kj::Refcounted, private kj::TaskSet::ErrorHandler {
@@ -39,6 +40,7 @@ class Child final : public kj::Refcounted, private kj::TaskSet::ErrorHandler {
   std::array<std::byte, 32> record_{};
   unsigned records_ = 0;
   int refusedCall_ = -1;
+  bool brokeEvents_ = false;
   kj::TaskSet tasks_;
   kj::ForkedPromise<ChildExit> exited_;
 };

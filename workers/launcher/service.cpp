@@ -34,6 +34,7 @@ void tell(schema::WorkerExit::Builder exit, const ChildExit& ended) {
     exit.setCode(static_cast<std::uint8_t>(WEXITSTATUS(ended.waitStatus)));
   }
   exit.setSyscall(ended.refusedCall);
+  exit.setBrokeEvents(ended.brokeEvents);
 }
 
 // A process as the broker holds it: dropping this ends it.
