@@ -39,7 +39,7 @@ std::string uniqueKey() {
   return "key-" + std::to_string(++counter);
 }
 
-LiveBroker::LiveBroker(Setup setup) {
+LiveBroker::LiveBroker(Setup setup) : served_(setup.broker) {
   ::umask(022);
   std::string pattern = "/var/tmp/factionos-test.XXXXXX";
   root_ = ::mkdtemp(pattern.data());
@@ -79,9 +79,10 @@ std::vector<std::string> LiveBroker::environment() const {
 }
 
 void LiveBroker::start() {
-  broker_ = std::make_unique<Process>(
-      std::vector<std::string>{FACTIONOS_CLI, "serve", "--listen", "127.0.0.1:0", "--print-address"},
-      environment(), root_);
+  std::vector<std::string> arguments{served_};
+  if (served_.empty()) arguments = {FACTIONOS_CLI, "serve"};
+  arguments.insert(arguments.end(), {"--listen", "127.0.0.1:0", "--print-address"});
+  broker_ = std::make_unique<Process>(arguments, environment(), root_);
   const auto line = broker_->waitForLine("127.0.0.1:");
   ASSERT_FALSE(line.empty()) << broker_->err();
   port_ = static_cast<std::uint16_t>(std::stoi(line.substr(line.rfind(':') + 1)));

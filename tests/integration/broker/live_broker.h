@@ -17,8 +17,9 @@ void becomeOrdinaryUser();
 
 struct Setup {
   enum class Key { kPlain, kSealed } key = Key::kPlain;  // unsealing costs a second on purpose
-  std::string limits;  // lines of config.toml's [limits]
+  std::string limits;                                    // lines of config.toml's [limits]
   std::string policy;                                    // instead of the shipped policy.toml
+  std::string broker;  // a factionosd with workers of its own beside it, instead of what the CLI starts
 };
 
 // A home, a workspace and a running broker of their own, made with the CLI as an operator does. Stops and
@@ -36,6 +37,7 @@ class LiveBroker {
   pid_t pid() const { return broker_->pid(); }
   Process& process() { return *broker_; }
   const std::string& initOutput() const { return initOutput_; }
+  std::string log() const { return broker_->err(); }
 
   void start();
   void stop();                                 // SIGTERM, and waits
@@ -74,6 +76,7 @@ class LiveBroker {
   std::string workspace_;
   std::string initOutput_;
   std::uint16_t port_ = 0;
+  std::string served_;
   std::unique_ptr<Process> broker_;
   std::map<std::string, std::string> tokens_;
 };

@@ -413,6 +413,10 @@ Running::Running(Broker& broker, const CommandLine& command, schema::Limits::Rea
   terminal = attached.getTerminal();
 }
 
+const std::string& Running::output() const {
+  return drained_->output;
+}
+
 void Running::expectOutput(const std::string& text) {
   while (drained_->output.find(text) == std::string::npos) {
     if (drained_->over) {

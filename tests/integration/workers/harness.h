@@ -92,6 +92,7 @@ class Running {
   [[nodiscard]] bool started() const { return result.denial.empty(); }
   // Until `text` has been printed; fails the test otherwise.
   void expectOutput(const std::string& text);
+  [[nodiscard]] const std::string& output() const;  // so far
   std::string input(const std::string& data);  // the denial's code, or empty
   std::string inputTarget;
   std::string resize(std::uint16_t columns, std::uint16_t rows);

@@ -1,0 +1,39 @@
+// What no worker may do: each act is one system call, tried by a worker that was taken over.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <sys/types.h>
+
+namespace factionos::hostile {
+
+struct Target {
+  pid_t process = 0;  // of ours, outside of the sandbox
+  std::string path;   // a file of the broker's home
+};
+
+// The clauses of SPEC 1.3 that a system call could break.
+enum class Rule { kState, kMemory, kSignals, kPrograms, kSockets, kSandbox };
+
+struct Act {
+  Rule rule;
+  const char* name;
+  int call;  // its number
+  enum class End {
+    kTrapped,  // the filter's handler tells the number, then the process ends
+    kKilled,   // at once, without a word
+  } end;
+  enum class Control {
+    kComesBack,  // outside of the sandbox the act returns to its caller, whatever it returns
+    kSucceeds,   // … and works, for the same user
+    kNone,       // outside it would end, replace or change the tester
+  } control;
+  long (*run)(const Target& target);
+};
+
+std::span<const Act> acts();
+const Act* findAct(std::string_view name);
+
+}  // namespace factionos::hostile
