@@ -21,7 +21,7 @@ constexpr unsigned long kRefuseExecutionGain = 1;  // PR_MDWE_REFUSE_EXEC_GAIN
 
 // The kernel says EINVAL to unshare(CLONE_THREAD) exactly if there is a second thread; with one it changes
 // nothing.
-bool singleThreaded() {
+[[maybe_unused]] bool singleThreaded() {  // the sanitizers' run-time has threads of its own
   if (unshare(CLONE_THREAD | CLONE_SIGHAND | CLONE_VM) == 0) return true;
   if (errno == EINVAL) return false;
   struct stat tasks {};  // an outer filter may refuse unshare: "." and ".." and one entry a thread

@@ -75,11 +75,8 @@ std::optional<Refused> outOfLimits(const RequestRow& row,
   try {
     const auto params = context.getParams().getAs<capnp::DynamicStruct>(row.params);
     const auto request = params.get("request").as<capnp::DynamicStruct>();
-    const auto* field = json::outOfLimits(*row.request, request);
-    if (field == nullptr) return std::nullopt;
-    return Refused{.code = ProblemCode::INVALID_REQUEST,
-                   .detail = "A limit of the schema does not hold.",
-                   .field = field->name};
+    if (json::outOfLimits(*row.request, request) == nullptr) return std::nullopt;
+    return Refused{.code = ProblemCode::INVALID_REQUEST, .detail = "A limit of the schema does not hold."};
   } catch (const kj::Exception&) {
     return Refused{.code = ProblemCode::INVALID_REQUEST, .detail = "The message is malformed."};
   }

@@ -185,7 +185,7 @@ kj::Promise<void> FrontLink::lost(rpc::DisconnectCause cause) {
   FACTIONOS_IF_SOME(front, front_) {
     return judgeEnd(services_.core.timer, front.process, cause).then([this](WorkerEnd end) {
       front_ = rpc::kNone;
-      if (end.kind == WorkerEnd::Kind::kMisbehaved) logMisbehaved("front", "none", end);
+      if (end.kind == WorkerEnd::Kind::kMisbehaved) logMisbehaved("front", audit::Label::of("none"), end);
     });
   }
   return kj::READY_NOW;

@@ -209,7 +209,7 @@ void LiveSession::stopDraining() {
   wake();
 }
 
-void LiveSession::misbehaved(const char* breach, int syscall) {
+void LiveSession::misbehaved(redaction::Literal breach, int syscall) {
   if (misbehaved_) return;
   misbehaved_ = true;
   logMisbehaved("pty", facts_.id, {WorkerEnd::Kind::kMisbehaved, breach, syscall});

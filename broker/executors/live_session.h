@@ -105,8 +105,8 @@ class LiveSession final : public kj::Refcounted, private kj::TaskSet::ErrorHandl
   void taskFailed(kj::Exception&& exception) override;
   void received(capnp::Data::Reader bytes);
   void drained(std::uint64_t totalBytes);
-  // `breach`: a fixed name, for the log.
-  void misbehaved(const char* breach, int syscall = -1);
+  // `breach`: for the log.
+  void misbehaved(redaction::Literal breach, int syscall = -1);
   kj::Promise<void> lineEnded(rpc::DisconnectCause cause);
   void stopDraining();
   void planTick();

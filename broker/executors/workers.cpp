@@ -48,13 +48,11 @@ kj::Promise<WorkerEnd> judgeEnd(kj::Timer& timer, schema::Worker::Client process
       .attach(kj::mv(process));
 }
 
-void logMisbehaved(std::string_view worker, std::string_view session, const WorkerEnd& end) {
-  const std::string call = end.syscall < 0 ? "none" : std::to_string(end.syscall);
+void logMisbehaved(redaction::Literal worker, const redaction::Label& session, const WorkerEnd& end) {
+  const Field call = end.syscall < 0 ? Field("syscall", redaction::Literal("none"))
+                                     : Field("syscall", static_cast<std::uint64_t>(end.syscall));
   log(Level::kWarning, "worker_misbehaved",
-      {{"worker", worker},
-       {"session", session},
-       {"breach", std::string_view(end.breach)},
-       {"syscall", call}});
+      {{"worker", worker}, {"session", session}, {"breach", end.breach}, call});
 }
 
 Workers::Workers(rpc::Loop& loop, rpc::OwnFd line, StepPoints* steps)

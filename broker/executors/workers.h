@@ -2,13 +2,14 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include <kj/async.h>
 #include <kj/one-of.h>
 
 #include "broker/core/steps.h"
 #include "broker/links/links.h"
+#include "broker/redaction/label.h"
+#include "broker/redaction/words.h"
 #include "protocol/rpc/connection.h"
 #include "protocol/rpc/loop.h"
 #include "protocol/schemas/launcher.capnp.h"
@@ -36,15 +37,15 @@ struct StartedSession {
 // Why a worker's line has ended.
 struct WorkerEnd {
   enum class Kind { kLost, kMisbehaved } kind = Kind::kLost;
-  const char* breach = "";  // of kMisbehaved: a fixed name of ours, for the log
-  int syscall = -1;         // that its filter refused, as far as it is known; -1: none
+  redaction::Literal breach;  // of kMisbehaved: a name of ours, for the log
+  int syscall = -1;           // that its filter refused, as far as it is known; -1: none
 };
 
 // Judges the worker behind `process`, whose line has ended by `cause`, within a second; kClosedHere: because
 // it did not answer. One that broke the protocol may still live; dropping its capability ends it.
 kj::Promise<WorkerEnd> judgeEnd(kj::Timer& timer, schema::Worker::Client process, rpc::DisconnectCause cause);
 
-void logMisbehaved(std::string_view worker, std::string_view session, const WorkerEnd& end);
+void logMisbehaved(redaction::Literal worker, const redaction::Label& session, const WorkerEnd& end);
 
 // What the launcher answered instead of a worker. Fixed names of ours.
 struct LaunchDenied {

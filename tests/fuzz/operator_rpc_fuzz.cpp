@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       .texts = {"demo", "terminal", "run", "all", "sh", "*", "t1", "/usr/bin/make"}};
   fuzz::run(plan, data + 1, size - 1, broker::optionsOf(broker::linkOf(broker::Peer::kOperator)),
             [&]() -> capnp::Capability::Client {
-              if (data[0] % 4 == 0) return kj::heap<broker::OperatorGateService>(broker.services);
+              if (data[0] % 4 == 0) return kj::heap<broker::OperatorGateService>(broker.services, []() {});
               return broker::makeOperator(broker.services);
             });
   return 0;

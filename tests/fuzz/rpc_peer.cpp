@@ -281,8 +281,7 @@ std::uint64_t Peer::number() {
 
 bool Peer::send(kj::ArrayPtr<const kj::byte> raw) {
   rpc::OwnFd beside;
-  if (bytes_.ConsumeIntegralInRange(0, 3) == 0)
-    beside = plan_.descriptor == nullptr ? pipeEnd() : plan_.descriptor();
+  if (bytes_.ConsumeIntegralInRange(0, 3) == 0) beside = plan_.descriptor ? plan_.descriptor() : pipeEnd();
   for (int tries = 0; raw.size() > 0 && tries < 64; ++tries) {
     iovec part{const_cast<kj::byte*>(raw.begin()), raw.size()};
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};

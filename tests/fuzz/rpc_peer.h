@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include <fuzzer/FuzzedDataProvider.h>
@@ -28,7 +30,7 @@ class Peer {
     std::vector<capnp::InterfaceSchema> interfaces;  // whose methods are called
     std::vector<std::string> texts;                  // that a field may hold: names and ids that exist
     // A descriptor that goes along with a message now and then; none: ordinary pipes.
-    kj::Function<rpc::OwnFd()> descriptor = nullptr;
+    std::function<rpc::OwnFd()> descriptor = {};
   };
 
   Peer(Plan& plan, FuzzedDataProvider& bytes, rpc::OwnFd socket)

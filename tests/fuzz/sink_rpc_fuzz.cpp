@@ -31,10 +31,14 @@ kj::Own<broker::LiveSession> makeSession(fuzz::BrokerCore& core) {
   auto request = kj::heap<capnp::MallocMessageBuilder>();
   request->initRoot<schema::TerminalRun>().setShell("true");
   broker::StartedSession supervisor{kj::heap<Session>(), kj::heap<Worker>()};
-  return kj::refcounted<broker::LiveSession>(
-      core.core,
-      broker::SessionFacts{.id = "ses_0", .actionId = "act_0", .workspace = "demo", .timeoutMs = 60'000},
-      kj::mv(supervisor), core.masks, kj::mv(request));
+  return kj::refcounted<broker::LiveSession>(core.core,
+                                             broker::SessionFacts{.id = audit::Label::of("ses_0"),
+                                                                  .actionId = audit::Label::of("act_0"),
+                                                                  .workspace = audit::Label::of("demo"),
+                                                                  .program = audit::Label::of("sh"),
+                                                                  .owner = audit::Label::of("token:all"),
+                                                                  .timeoutMs = 60'000},
+                                             kj::mv(supervisor), core.masks, kj::mv(request));
 }
 
 // The owner types and resizes meanwhile.

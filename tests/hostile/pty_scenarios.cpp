@@ -203,6 +203,7 @@ kj::Promise<void> Bad::carryOut(const std::string& scenario) {
       pushRaw(question, 1, kj::arrayPtr(many.data(), many.size()));
       drainLine();
     }
+    drainUntilQuiet();
     return pump();
   }
   if (scenario == "honest" || scenario == "input_never_answered" || scenario == "input_lies" ||

@@ -253,7 +253,7 @@ TEST_F(HostilePty, LiesInADenialReachNobody) {
 TEST_F(HostilePty, SurplusDescriptorsAreClosed) {
   const auto session = start({"surplus_descriptors", ""}, "; echo done").at("/session/id");
   const auto ended = broker.ended(session, token);
-  EXPECT_EQ(ended.at("/session/outcome"), "succeeded") << ended.body;
+  EXPECT_EQ(ended.at("/session/outcome"), "succeeded") << logLine(session);
   for (int round = 0; round < 3; ++round) runHonest("again");
 }
 

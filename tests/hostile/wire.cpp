@@ -196,6 +196,12 @@ void drainLine() {
   }
 }
 
+void drainUntilQuiet() {
+  constexpr int kQuietMs = 500;
+  pollfd line{worker::kLine, POLLIN, 0};
+  while (poll(&line, 1, kQuietMs) == 1 && (line.revents & POLLHUP) == 0) drainLine();
+}
+
 std::span<const Breach> wireBreaches() {
   return kBreaches;
 }

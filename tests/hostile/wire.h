@@ -20,6 +20,9 @@ bool sendCall(std::uint32_t question, std::uint32_t target, std::uint64_t interf
 bool sendFinish(std::uint32_t question);
 // Reads and drops what the broker has sent.
 void drainLine();
+// … and waits until it says no more: what is left would look to this process's own library like answers never
+// asked for.
+void drainUntilQuiet();
 
 // What must end the connection at once.
 struct Breach {
