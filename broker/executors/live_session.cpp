@@ -295,13 +295,18 @@ kj::Promise<Ending> LiveSession::watch() {
       })
       .then([this]() {
         stopDraining();
-        // The processes go with their capabilities; what is remembered of the session is memory alone.
-        terminal_ = rpc::kNone;
-        pty_ = rpc::kNone;
-        supervisor_ = rpc::kNone;
+        // What is remembered of the session is memory alone.
+        abandon();
         tightenHome();
         return judge();
       });
+}
+
+void LiveSession::abandon() {
+  // The processes go with their capabilities.
+  terminal_ = rpc::kNone;
+  pty_ = rpc::kNone;
+  supervisor_ = rpc::kNone;
 }
 
 // Modes are nobody's to guard where there is no mount namespace: Landlock does not look at them.

@@ -65,6 +65,8 @@ class LiveSession final : public kj::Refcounted, private kj::TaskSet::ErrorHandl
 
   // Resolves when the whole tree is gone and its output is drained.
   kj::Promise<Ending> watch();
+  // Lets go of its processes and their lines, which must happen while the loop still runs.
+  void abandon();
   // Marks the session ended for its readers. After the outcome was recorded, or when recording has failed.
   void close(const Ending& ending);
 

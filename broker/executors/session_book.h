@@ -17,6 +17,15 @@ class SessionBook {
  public:
   static constexpr std::size_t kMaxEnded = 64;
 
+  SessionBook() = default;
+  SessionBook(const SessionBook&) = delete;
+  SessionBook& operator=(const SessionBook&) = delete;
+  // A call of a client that is under way holds its session longer than the book does, up to the loop's own
+  // end.
+  ~SessionBook() noexcept(false) {
+    for (auto& [id, session] : sessions_) session->abandon();
+  }
+
   void add(kj::Own<LiveSession> session) {
     const auto id = session->facts().id.text();
     sessions_.emplace(id, kj::mv(session));
