@@ -261,8 +261,8 @@ CLI::App* sub(CLI::App* parent, const char* name, const char* help, Context& con
   return command;
 }
 
-int printMatrix(const Context&, const Options&) {
-  std::cout << redaction::renderMatrix();
+int printMatrix(const Context& context, const Options&) {
+  std::cout << (context.json() ? redaction::renderMatrixJson() : redaction::renderMatrix());
   return kDone;
 }
 

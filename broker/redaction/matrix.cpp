@@ -104,4 +104,17 @@ std::string renderMatrix() {
   return out;
 }
 
+std::string renderMatrixJson() {
+  // Every name is a plain word: nothing needs an escape.
+  const auto quoted = [](std::string_view text) { return '"' + std::string(text) + '"'; };
+  std::string out = "{\"policy\":" + quoted(kPolicyVersion) + ",\"matrix\":{";
+  for (const MatrixRow& row : kMatrix) {
+    out += (out.back() == '{' ? "" : ",") + quoted(nameOf(row.category)) + ":{";
+    for (std::size_t i = 0; i < kBoundaryCount; ++i)
+      out += (i == 0 ? "" : ",") + quoted(kBoundaryNames[i]) + ':' + quoted(nameOf(row.verdicts[i]));
+    out += '}';
+  }
+  return out + "}}\n";
+}
+
 }  // namespace factionos::redaction

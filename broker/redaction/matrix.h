@@ -127,8 +127,10 @@ static_assert(hostedIsEmpty());
 // The rules of one boundary have their own version, raised with any change of its column.
 [[nodiscard]] unsigned versionOf(Boundary boundary) noexcept;
 
-// The matrix for JSON, and as a text of one line a category for people.
+// The matrix as rows, as a text of one line a category for people, and as one JSON object:
+// {"policy": …, "matrix": {category: {boundary: verdict}}}.
 [[nodiscard]] std::span<const MatrixRow> matrixRows() noexcept;
 [[nodiscard]] std::string renderMatrix();
+[[nodiscard]] std::string renderMatrixJson();
 
 }  // namespace factionos::redaction
