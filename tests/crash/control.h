@@ -1,0 +1,16 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace factionos::test {
+
+// A page that the test and factionosd-faulty share. What is zero changes nothing.
+struct Control {
+  std::atomic<int> writeError;  // errno of every write to a file
+  std::atomic<int> syncError;   // errno of every fsync and fdatasync
+  std::atomic<std::int64_t> clockShiftMs;
+  std::atomic<std::uint64_t> failed;  // calls that failed for it
+};
+
+}  // namespace factionos::test
