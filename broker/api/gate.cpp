@@ -211,7 +211,8 @@ kj::Promise<void> FrontLink::publish() {
   FACTIONOS_IF_SOME(sink, sink_) {
     auto request = sink.publishRequest();
     fillSnapshot(services_, ++revision_, OutgoingSnapshot(request.initSnapshot()));
-    request.setLoginEpoch(services_.loginEpoch);
+    // Rises with either, and each makes logins void.
+    request.setLoginEpoch(services_.loginEpoch + services_.rules.revision());
     auto taken = kj::Promise<capnp::Response<schema::SnapshotSink::PublishResults>>(request.send());
     return rpc::withDeadline(services_.core.timer, kPublishLimit, kj::mv(taken))
         .then([](capnp::Response<schema::SnapshotSink::PublishResults>&&) {},

@@ -7,7 +7,6 @@
 
 #include "broker/actions/view.h"
 #include "broker/core/log.h"
-#include "broker/executors/worker_end.h"
 #include "protocol/rpc/deadline.h"
 
 namespace factionos::broker {
@@ -31,6 +30,7 @@ constexpr std::size_t kMaxPosture = 32;
 constexpr std::string_view kMetadataUnguarded = "metadata:unguarded";
 // Compared by address: one object each.
 constexpr const char* kWorkerLost = "worker_lost";
+constexpr const char* kSupervisorLost = "supervisor_lost";
 constexpr const char* kWorkerMisbehaved = "worker_misbehaved";
 
 SessionOutput::Instant now() {
@@ -171,9 +171,11 @@ kj::Promise<void> LiveSession::lineEnded(rpc::DisconnectCause cause) {
 kj::Promise<void> LiveSession::judgeLostSupervisor() {
   exit_ = {Exit::Kind::kLost, 0};
   if (endReason_ == nullptr) endReason_ = kSupervisorLost;
-  return endOf(core_.timer, KJ_ASSERT_NONNULL(supervisor_).process, "session", facts_.id)
+  return judgeEnd(core_.timer, KJ_ASSERT_NONNULL(supervisor_).process, rpc::DisconnectCause::kPeerClosed)
       .then([this](WorkerEnd end) {
-        if (endReason_ == kSupervisorLost && end == WorkerEnd::kMisbehaved) endReason_ = kMisbehaved;
+        if (end.kind != WorkerEnd::Kind::kMisbehaved) return;
+        logMisbehaved("session", facts_.id, end);
+        if (endReason_ == kSupervisorLost) endReason_ = kWorkerMisbehaved;
       });
 }
 

@@ -110,6 +110,8 @@ class LiveSession final : public kj::Refcounted, private kj::TaskSet::ErrorHandl
   // `breach`: for the log.
   void misbehaved(redaction::Literal breach, int syscall = -1);
   kj::Promise<void> lineEnded(rpc::DisconnectCause cause);
+  kj::Promise<void> judgeLostSupervisor();
+  void takeExit(schema::Session::ExitedResults::Reader results);
   void stopDraining();
   void planTick();
   void wake();

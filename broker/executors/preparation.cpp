@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "broker/executors/denials.h"
-#include "broker/executors/worker_end.h"
 #include "broker/state/action_table.h"
 #include "protocol/json/canonical.h"
 #include "protocol/rpc/deadline.h"
@@ -134,8 +133,10 @@ kj::Promise<Refused> Preparation::whyLost(const kj::Exception& exception) {
   // One that does not answer in time lives: there is no end to ask for.
   if (rpc::isDeadlineExceeded(exception)) return lost();
   FACTIONOS_IF_SOME(process, process_) {
-    return endOf(core_.timer, process, "session").then([](WorkerEnd end) {
-      return end == WorkerEnd::kMisbehaved ? Refused{.code = ProblemCode::WORKER_MISBEHAVED} : lost();
+    return judgeEnd(core_.timer, process, rpc::DisconnectCause::kPeerClosed).then([](WorkerEnd end) {
+      if (end.kind != WorkerEnd::Kind::kMisbehaved) return lost();
+      logMisbehaved("session", Label::of("none"), end);
+      return Refused{.code = ProblemCode::WORKER_MISBEHAVED};
     });
   }
   return lost();

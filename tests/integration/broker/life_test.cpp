@@ -113,7 +113,7 @@ TEST(Life, ASupervisorThatItsFilterEndedMisbehavedAndTheLogNamesTheCall) {
   EXPECT_EQ(broker.ended(started.session, token).at("/session/failureCode"), "worker_misbehaved");
   EXPECT_EQ(broker.action(started.action, token).at("/action/failureCode"), "worker_misbehaved");
   EXPECT_NE(broker.process().waitForLine("worker_misbehaved worker=session session=" + started.session +
-                                         " syscall=" + std::to_string(SYS_execve)),
+                                         " breach=refused_call syscall=" + std::to_string(SYS_execve)),
             "");
   expectGone(below);
 }
@@ -121,9 +121,10 @@ TEST(Life, ASupervisorThatItsFilterEndedMisbehavedAndTheLogNamesTheCall) {
 TEST(Life, AFrontThatItsFilterEndedIsStartedAgainAndTheLogNamesTheCall) {
   LiveBroker broker;
   refuseCall(broker.child("front"), SYS_openat);
-  EXPECT_NE(
-      broker.process().waitForLine("worker_misbehaved worker=front syscall=" + std::to_string(SYS_openat)),
-      "");
+  EXPECT_NE(broker.process().waitForLine(
+                "worker_misbehaved worker=front session=none breach=refused_call syscall=" +
+                std::to_string(SYS_openat)),
+            "");
   EXPECT_TRUE(eventually([&]() { return request(broker.port(), "GET", "/healthz", "", {}).status == 200; }));
 }
 
