@@ -83,7 +83,7 @@ TEST(Api, BadInputOfEveryKindHasItsCodeAndEchoesNothing) {
         Bad{R"({"workspace":"demo","command":["x\u0000canary"]})", 400, "invalid_request", "command[]"},
         Bad{R"({"workspace":"demo","command":["x"],"cols":100000})", 400, "invalid_request", "cols"},
         Bad{R"({"workspace":"nowhere","command":["x"]})", 404, "not_found", "workspace"},
-        Bad{R"({"workspace":"demo","command":["/canary/program"]})", 400, "invalid_request", "command"},
+        Bad{R"({"workspace":"demo","command":["/canary/program"]})", 422, "scope_violation", "command"},
         Bad{R"({"workspace":"demo","command":["../canary"]})", 422, "scope_violation", "command"},
         Bad{R"({"workspace":"demo","command":[]})", 400, "invalid_request", "command"}}) {
     const auto reply = broker.post("/v1/terminal/run", bad.body, token, "bad");

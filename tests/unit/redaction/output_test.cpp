@@ -20,6 +20,10 @@ class Session {
     masker_.feed(std::as_bytes(std::span(raw)), {}, window);
     return *this;
   }
+  void finish() {
+    masker_.finish(window);
+    window.finish();
+  }
   OutputWindow window;
 
  private:
@@ -134,7 +138,7 @@ TEST(OutputWindow, ACodePointCutByAReadIsLeftForTheNext) {
   session.print("\n\xe6");
   text = session.window.read(text.next(), 1000);
   EXPECT_EQ(text.text(), "\n");
-  session.window.finish();
+  session.finish();
   EXPECT_EQ(session.window.read(text.next(), 1000).text(), "\xef\xbf\xbd");
 }
 
