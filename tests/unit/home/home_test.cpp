@@ -135,7 +135,7 @@ TEST_F(HomeTest, ForeignOwnerIsRefused) {
     ASSERT_EQ(::chown((path + "/run").c_str(), 12345, 12345), 0);
     EXPECT_THAT(openProblem(path).message, HasSubstr("run/ belongs to another user"));
   } else {
-    EXPECT_THAT(openProblem("/usr").message, HasSubstr("belongs to another user"));
+    EXPECT_THAT(openProblem("/var/lib").message, HasSubstr("belongs to another user"));
   }
 }
 
