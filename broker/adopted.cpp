@@ -20,7 +20,7 @@ constexpr int kPauseMs = 10;
 
 // The kernel's list is a line of pids. A child of a child that dies meanwhile shows up in the next round.
 void killListed(int task) {
-  const home::UniqueFd list(::openat(task, "children", O_RDONLY | O_CLOEXEC));
+  const sandbox::Fd list(::openat(task, "children", O_RDONLY | O_CLOEXEC));
   if (!list) return;
   std::string text;
   char chunk[4096];

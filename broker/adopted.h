@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "broker/home/unique_fd.h"
+#include "sandbox/descriptors.h"
 #include "sandbox/seccomp.h"
 
 namespace factionos::broker {
@@ -19,7 +19,7 @@ class AdoptedChildren {
   bool endAll(std::chrono::milliseconds limit) const;
 
  private:
-  home::UniqueFd task_;  // /proc/self/task/TID
+  sandbox::Fd task_;  // /proc/self/task/TID
 };
 
 // kill of one process by its pid, wait4, waitid.

@@ -23,7 +23,7 @@
 namespace factionos::broker {
 namespace {
 
-using home::UniqueFd;
+using sandbox::Fd;
 
 [[noreturn]] void refuse(const std::string& text, int status = 1) {
   throw StartRefused(text, status);
@@ -75,9 +75,9 @@ std::string launcherPath() {
   ::_exit(72);
 }
 
-UniqueFd listenTcp(const home::ListenAddress& address, std::uint16_t& port) {
+sandbox::Fd listenTcp(const home::ListenAddress& address, std::uint16_t& port) {
   const bool six = address.host == "::1";
-  UniqueFd fd(::socket(six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sandbox::Fd fd(::socket(six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) failed("can't make a TCP socket");
   const int on = 1;
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -106,14 +106,14 @@ UniqueFd listenTcp(const home::ListenAddress& address, std::uint16_t& port) {
   return fd;
 }
 
-UniqueFd listenUnix(const home::SocketPlace& place, const char* name) {
+sandbox::Fd listenUnix(const home::SocketPlace& place, const char* name) {
   const auto path = place.path + "/" + name;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path)
     refuse("the home's path is too long for a unix socket; choose a shorter --home", 2);
   path.copy(address.sun_path, path.size());
-  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sandbox::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) failed("can't make a unix socket");
   if (::unlinkat(place.directory.get(), name, 0) != 0 && errno != ENOENT)
     failed("can't replace an old socket of ours");
@@ -160,12 +160,12 @@ LauncherProcess startLauncher(const home::Home& home) {
   std::array<int, 2> events{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, line.data()) != 0)
     failed("can't make the launcher's line");
-  UniqueFd ours(line[0]);
-  UniqueFd theirs(line[1]);
+  sandbox::Fd ours(line[0]);
+  sandbox::Fd theirs(line[1]);
   if (::pipe2(events.data(), O_CLOEXEC | O_NONBLOCK) != 0) failed("can't make the launcher's event pipe");
-  UniqueFd read(events[0]);
-  UniqueFd write(events[1]);
-  UniqueFd homePath(::openat(home.fd(home::Folder::kTop), ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  sandbox::Fd read(events[0]);
+  sandbox::Fd write(events[1]);
+  sandbox::Fd homePath(::openat(home.fd(home::Folder::kTop), ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!homePath) failed("can't open the home");
   const auto path = launcherPath();
   if (::access(path.c_str(), X_OK) != 0) failed("the launcher does not lie beside factionosd");

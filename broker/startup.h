@@ -7,8 +7,8 @@
 #include "broker/audit/anchor.h"
 #include "broker/home/config.h"
 #include "broker/home/home.h"
-#include "broker/home/unique_fd.h"
 #include "protocol/schemas/front.capnp.h"
+#include "sandbox/descriptors.h"
 
 namespace factionos::broker {
 
@@ -32,8 +32,8 @@ void dropPrivileges(const std::optional<std::string>& user);
 // The launcher's process and the two descriptors that lead to it.
 struct LauncherProcess {
   pid_t pid = -1;
-  home::UniqueFd line;
-  home::UniqueFd events;  // read end of its event pipe
+  sandbox::Fd line;
+  sandbox::Fd events;  // read end of its event pipe
 };
 
 // Starts libexec's launcher, which gets its line, its event pipe and the home's directory and nothing else.
@@ -41,13 +41,13 @@ struct LauncherProcess {
 LauncherProcess startLauncher(const home::Home& home);
 
 struct BoundListener {
-  home::UniqueFd socket;
+  sandbox::Fd socket;
   schema::Listener::Kind kind = schema::Listener::Kind::TCP;
 };
 
 struct Listeners {
   std::vector<BoundListener> front;
-  home::UniqueFd operatorSocket;
+  sandbox::Fd operatorSocket;
   std::uint16_t port = 0;
 };
 

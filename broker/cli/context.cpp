@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "broker/home/unique_fd.h"
+#include "sandbox/descriptors.h"
 
 namespace factionos::cli {
 
@@ -25,7 +25,7 @@ std::string Context::socketPath(const char* name) const {
 }
 
 bool confirmOnTerminal(const std::string& question) {
-  const home::UniqueFd terminal(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY));
+  const sandbox::Fd terminal(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY));
   if (!terminal) throw Stop(kUsage, "no terminal to ask on; give --yes together with --revision");
   const auto text = question + " [type yes] ";
   if (::write(terminal.get(), text.data(), text.size()) < 0) return false;

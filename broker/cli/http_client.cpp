@@ -35,7 +35,7 @@ void HttpClient::connect() {
   if (socketPath_.size() >= sizeof address.sun_path)
     throw Stop(kUsage, "the home's path is too long for a unix socket");
   socketPath_.copy(address.sun_path, socketPath_.size());
-  socket_ = home::UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  socket_ = sandbox::Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   rest_.clear();
   if (!socket_ || ::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
     unreachable();

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "broker/home/unique_fd.h"
+#include "sandbox/descriptors.h"
 
 namespace factionos::cli {
 
@@ -33,7 +33,7 @@ class HttpClient {
   void connect();
   std::string socketPath_;
   std::optional<std::string> token_;
-  home::UniqueFd socket_;
+  sandbox::Fd socket_;
   std::string rest_;  // read beyond the last reply
 };
 

@@ -57,15 +57,15 @@ std::optional<Problem> judgeReadability(const struct stat& status) {
 }
 
 std::optional<Problem> judgeAncestors(const std::string& resolvedParent) {
-  UniqueFd current(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  sandbox::Fd current(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   for (const auto& component : std::filesystem::path(resolvedParent).relative_path()) {
     struct stat status {};
     if (!current || ::fstat(current.get(), &status) != 0)
       return systemProblem("look at", "the home's parent", errno);
     if (auto problem = judgeReadability(status)) return problem;
     if (auto problem = judgeAncestor(status)) return problem;
-    current =
-        UniqueFd(::openat(current.get(), component.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    current = sandbox::Fd(
+        ::openat(current.get(), component.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   }
   struct stat status {};
   if (!current || ::fstat(current.get(), &status) != 0)
@@ -110,14 +110,14 @@ std::optional<Problem> judgeEntry(const struct stat& status, EntryKind kind, con
   return std::nullopt;
 }
 
-Result<UniqueFd> openDirectoryEntry(int directory, const std::string& name, const std::string& shown) {
+Result<sandbox::Fd> openDirectoryEntry(int directory, const std::string& name, const std::string& shown) {
   // O_PATH first: it opens a symbolic link as itself, so that the message can say what is wrong.
-  UniqueFd entry(::openat(directory, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  sandbox::Fd entry(::openat(directory, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   if (!entry) return systemProblem("open", shown, errno);
   struct stat status {};
   if (::fstat(entry.get(), &status) != 0) return systemProblem("look at", shown, errno);
   if (auto problem = judgeEntry(status, EntryKind::kDirectory, shown)) return *std::move(problem);
-  UniqueFd opened(::openat(entry.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  sandbox::Fd opened(::openat(entry.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!opened) return systemProblem("open", shown, errno);
   return opened;
 }

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "broker/home/result.h"
-#include "broker/home/unique_fd.h"
+#include "sandbox/descriptors.h"
 
 namespace factionos::home {
 
@@ -21,7 +21,7 @@ enum class EntryKind : std::uint8_t { kFile, kDirectory, kAny };
 std::optional<Problem> judgeEntry(const struct stat& status, EntryKind kind, const std::string& shown);
 
 // Opens `name` below `directory` without following a link and judges it.
-Result<UniqueFd> openDirectoryEntry(int directory, const std::string& name, const std::string& shown);
+Result<sandbox::Fd> openDirectoryEntry(int directory, const std::string& name, const std::string& shown);
 
 // The absolute path with its parent resolved, after a look at every ancestor: each must belong to root or to
 // us, nobody else may be able to exchange what lies in it, and no command may be granted it (kRefused).

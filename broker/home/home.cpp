@@ -83,7 +83,7 @@ std::string temporaryName(std::string_view name) {
 
 Status createFile(int directory, const std::string& name, std::string_view contents,
                   const std::string& shown) {
-  UniqueFd file(
+  sandbox::Fd file(
       ::openat(directory, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file) return systemProblem("make", shown, errno);
   if (::fchmod(file.get(), 0600) != 0) return systemProblem("make", shown, errno);
@@ -173,11 +173,11 @@ Result<Home> Home::open(const std::string& path) {
   return home;
 }
 
-Result<UniqueFd> Home::openFile(Folder folder, std::string_view name, int flags) const {
+Result<sandbox::Fd> Home::openFile(Folder folder, std::string_view name, int flags) const {
   if (!isComponent(name)) return notOneName();
   const std::string shown = shownName(folder, name);
   // Non-blocking, so that a FIFO in a file's place is told instead of waited for.
-  UniqueFd file(
+  sandbox::Fd file(
       ::openat(fd(folder), std::string(name).c_str(), flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
   if (!file && errno == ELOOP) {
     return Problem{ProblemCode::kUnsafe, shown + " is a symbolic link",
@@ -244,15 +244,15 @@ bool Home::exists(Folder folder, std::string_view name) const {
 }
 
 Status Home::tighten() const {
-  for (const UniqueFd& folder : folders_) {
+  for (const sandbox::Fd& folder : folders_) {
     if (::fchmod(folder.get(), 0700) != 0) return systemProblem("close", "", errno);
   }
   return {};
 }
 
-Result<UniqueFd> Home::lockForEditing() const {
+Result<sandbox::Fd> Home::lockForEditing() const {
   // A description of its own: flock belongs to it, so two threads of one process exclude each other too.
-  UniqueFd own(::openat(fd(Folder::kTop), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  sandbox::Fd own(::openat(fd(Folder::kTop), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!own) return systemProblem("open", "", errno);
   while (::flock(own.get(), LOCK_EX) != 0) {
     if (errno != EINTR) return systemProblem("lock", "", errno);

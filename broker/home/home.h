@@ -12,7 +12,7 @@
 
 #include "broker/home/mode.h"
 #include "broker/home/result.h"
-#include "broker/home/unique_fd.h"
+#include "sandbox/descriptors.h"
 
 namespace factionos::home {
 
@@ -41,12 +41,12 @@ enum class WriteMode : std::uint8_t {
 // removed.
 class HomeLock {
  public:
-  HomeLock(UniqueFd file, UniqueFd folder) : file_(std::move(file)), folder_(std::move(folder)) {}
+  HomeLock(sandbox::Fd file, sandbox::Fd folder) : file_(std::move(file)), folder_(std::move(folder)) {}
   // To be closed in every child: an inherited copy keeps the home held.
   std::array<int, 2> descriptors() const { return {file_.get(), folder_.get()}; }
 
  private:
-  UniqueFd file_, folder_;
+  sandbox::Fd file_, folder_;
 };
 
 struct LockState {
@@ -77,7 +77,7 @@ class Home {
 
   // `name` is one path component. Files are opened with O_NOFOLLOW and checked (regular, owner, mode, one
   // link).
-  Result<UniqueFd> openFile(Folder folder, std::string_view name, int flags) const;
+  Result<sandbox::Fd> openFile(Folder folder, std::string_view name, int flags) const;
   Result<std::string> readFile(Folder folder, std::string_view name, std::size_t maxBytes) const;
   Status writeFile(Folder folder, std::string_view name, std::string_view contents, WriteMode mode) const;
   Status removeFile(Folder folder, std::string_view name) const;
@@ -88,7 +88,7 @@ class Home {
   Status tighten() const;
 
   // Held for a read-modify-write of config.toml or policy.toml; blocks until other editors are done.
-  Result<UniqueFd> lockForEditing() const;
+  Result<sandbox::Fd> lockForEditing() const;
 
   // For the broker: kBusy when another broker holds this home. Writes this process's pid into the lock file.
   Result<HomeLock> lock() const;
@@ -99,12 +99,12 @@ class Home {
   explicit Home(std::string path) : path_(std::move(path)) {}
 
   std::string path_;
-  std::array<UniqueFd, 5> folders_;  // by Folder
+  std::array<sandbox::Fd, 5> folders_;  // by Folder
 };
 
 // Where the sockets lie.
 struct SocketPlace {
-  UniqueFd directory;                    // checked: owner, mode, no symbolic link
+  sandbox::Fd directory;                 // checked: owner, mode, no symbolic link
   std::string path;                      // of that directory
   mode_t mode = 0600;                    // of each socket
   gid_t group = static_cast<gid_t>(-1);  // -1: leave as it is

@@ -41,7 +41,7 @@ std::string shownInside(const std::string& folder, const std::string& name) {
 }
 
 void judgeInside(int directory, const std::string& folder, std::vector<Problem>& problems) {
-  UniqueFd own(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  sandbox::Fd own(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   std::unique_ptr<DIR, CloseDirectory> listing(own ? ::fdopendir(own.get()) : nullptr);
   if (!listing) {
     problems.push_back(systemProblem("list", folder, errno));

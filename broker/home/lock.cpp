@@ -42,7 +42,7 @@ Problem busy(pid_t pid) {
 
 Result<HomeLock> Home::lock() const {
   // A description of its own, since flock belongs to the description and this object may be shared.
-  UniqueFd folder(::openat(fd(Folder::kRun), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  sandbox::Fd folder(::openat(fd(Folder::kRun), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return systemProblem("open", "run/", errno);
   auto file = openFile(Folder::kRun, kLockFile, O_RDWR | O_CREAT);
   if (!file) return file.problem();

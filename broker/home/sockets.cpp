@@ -32,8 +32,8 @@ Result<gid_t> groupOf(const std::string& name) {
 }
 
 // The service manager makes it (RuntimeDirectory=): ours, entered by the group, written by nobody else.
-Result<UniqueFd> openSystemDirectory(const std::string& path) {
-  UniqueFd entry(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+Result<sandbox::Fd> openSystemDirectory(const std::string& path) {
+  sandbox::Fd entry(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   if (!entry) {
     Problem problem = systemProblem("open", "the socket directory", errno);
     problem.remedy = "make it as root: install -d -o USER -g GROUP -m 750 /run/factionos";
@@ -48,7 +48,7 @@ Result<UniqueFd> openSystemDirectory(const std::string& path) {
                    "the socket directory is not a directory that only this user may change",
                    "as root: chown USER:GROUP /run/factionos && chmod 750 /run/factionos"};
   }
-  UniqueFd opened(::openat(entry.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  sandbox::Fd opened(::openat(entry.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!opened) return systemProblem("open", "the socket directory", errno);
   return opened;
 }
@@ -60,7 +60,7 @@ Result<SocketPlace> socketPlace(const Home& home, Mode mode, const std::string& 
   SocketPlace place;
   if (mode == Mode::kUser) {
     place.path = home.path() + "/run";
-    place.directory = UniqueFd(::fcntl(home.fd(Folder::kRun), F_DUPFD_CLOEXEC, 0));
+    place.directory = sandbox::Fd(::fcntl(home.fd(Folder::kRun), F_DUPFD_CLOEXEC, 0));
     if (!place.directory) return systemProblem("open", "run/", errno);
   } else {
     auto group = groupOf(groupName);

@@ -10,9 +10,9 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "broker/home/unique_fd.h"
 #include "broker/identity/key_file.h"
 #include "broker/identity/operator_key.h"
+#include "sandbox/descriptors.h"
 
 namespace factionos::identity {
 namespace {
@@ -115,7 +115,7 @@ Status judgeSecretFile(const struct stat& status) {
 }
 
 Result<SecretBytes> readSecretFile(const std::string& path, std::size_t maxBytes) {
-  home::UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  sandbox::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   struct stat status {};
   if (!file || ::fstat(file.get(), &status) != 0) {
     const ProblemCode code = errno == ENOENT ? ProblemCode::kNotFound : ProblemCode::kIo;
@@ -155,7 +155,7 @@ Result<SecretBytes> askPassphraseOn(int terminal, const std::string& prompt, Con
 }
 
 Result<SecretBytes> askPassphrase(const std::string& prompt, Confirm confirm) {
-  const home::UniqueFd terminal(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
+  const sandbox::Fd terminal(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
   return askPassphraseOn(terminal.get(), prompt, confirm);
 }
 

@@ -313,13 +313,13 @@ TEST_F(HomeTest, EditorsWaitForEachOther) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    *held = UniqueFd();  // the inherited copy is the same lock
+    *held = sandbox::Fd();  // the inherited copy is the same lock
     auto own = home.lockForEditing();
     ::_exit(own.ok() && ::write(done[1], "x", 1) == 1 ? 0 : 1);
   }
   pollfd waiting{done[0], POLLIN, 0};
   EXPECT_EQ(::poll(&waiting, 1, 50), 0) << "the second editor did not wait";
-  *held = UniqueFd();
+  *held = sandbox::Fd();
   EXPECT_EQ(::poll(&waiting, 1, 10000), 1);
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   ::close(done[0]);

@@ -59,7 +59,7 @@ class Workspace : public ::testing::Test {
     return "ok";
   }
   std::string verdictOfFd(const std::string& path) {
-    const UniqueFd fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
+    const sandbox::Fd fd(::open(path.c_str(), O_PATH | O_CLOEXEC));
     auto refusal = guard.rules().judge(fd.get());
     return refusal ? label(*refusal) : "ok";
   }
@@ -204,7 +204,7 @@ TEST_F(Workspace, DirectoryWithoutAccessIsRefused) {
   if (::geteuid() == 0) {
     // Root passes every mode; ask as somebody else, with the descriptors of before.
     ASSERT_EQ(::chown(closed.c_str(), 12345, 12345), 0);
-    const UniqueFd fd(::open(closed.c_str(), O_PATH | O_CLOEXEC));
+    const sandbox::Fd fd(::open(closed.c_str(), O_PATH | O_CLOEXEC));
     ASSERT_EQ(::seteuid(12345), 0);
     auto refusal = guard.rules().judge(fd.get());
     ASSERT_EQ(::seteuid(0), 0);

@@ -17,12 +17,12 @@
 namespace factionos::identity {
 namespace {
 
-using home::UniqueFd;
 using home::testing::get;
 using home::testing::HomeTest;
 using home::testing::modeOf;
 using home::testing::put;
 using home::testing::TempDir;
+using sandbox::Fd;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -266,13 +266,13 @@ TEST(PassphraseFile, PipeOfTheShellIsTaken) {
 // A terminal whose other side the test holds.
 class Asking : public ::testing::Test {
  protected:
-  UniqueFd master, terminal;
+  sandbox::Fd master, terminal;
 
   void SetUp() override {
     int ends[2];
     ASSERT_EQ(::openpty(&ends[0], &ends[1], nullptr, nullptr, nullptr), 0);
-    master = UniqueFd(ends[0]);
-    terminal = UniqueFd(ends[1]);
+    master = sandbox::Fd(ends[0]);
+    terminal = sandbox::Fd(ends[1]);
   }
 
   // Types each entry when its prompt has been shown, and returns all that the terminal showed.
