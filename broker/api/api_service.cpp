@@ -11,6 +11,7 @@
 #include "broker/audit/reader.h"
 #include "protocol/json/canonical.h"
 #include "protocol/json/check.h"
+#include "protocol/text.h"
 
 namespace factionos::broker {
 namespace {
@@ -20,10 +21,6 @@ using redaction::Boundary;
 using redaction::PublicBytes;
 using Redactor = redaction::Redactor<Boundary::kApiResponse>;
 using schema::ProblemCode;
-
-std::string_view view(capnp::Text::Reader text) {
-  return {text.begin(), text.size()};
-}
 
 std::uint8_t numberOf(schema::Signal signal) {
   switch (signal) {

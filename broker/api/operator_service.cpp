@@ -15,6 +15,7 @@
 #include "broker/audit/reader.h"
 #include "broker/core/log.h"
 #include "broker/redaction/redactor.h"
+#include "protocol/text.h"
 
 namespace factionos::broker {
 namespace {
@@ -27,10 +28,6 @@ using Redactor = redaction::Redactor<Boundary::kCli>;
 using schema::ProblemCode;
 
 constexpr std::size_t kMaxRevealShown = 64 * 1024;
-
-std::string_view view(capnp::Text::Reader text) {
-  return {text.begin(), text.size()};
-}
 
 template <typename Context>
 using ResultsOf = std::decay_t<decltype(std::declval<Context&>().getResults())>;

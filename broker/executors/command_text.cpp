@@ -2,12 +2,10 @@
 
 #include <string_view>
 
+#include "protocol/text.h"
+
 namespace factionos::broker {
 namespace {
-
-std::string_view view(capnp::Text::Reader text) {
-  return {text.begin(), text.size()};
-}
 
 std::string shellQuoted(std::string_view argument) {
   constexpr std::string_view kPlain =

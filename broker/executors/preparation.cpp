@@ -8,6 +8,7 @@
 #include "broker/state/action_table.h"
 #include "protocol/json/canonical.h"
 #include "protocol/rpc/deadline.h"
+#include "protocol/text.h"
 
 namespace factionos::broker {
 namespace {
@@ -19,10 +20,6 @@ using schema::ProblemCode;
 // Hashing a few hundred megabytes of program and scripts is the slowest thing that happens in here.
 constexpr auto kPrepareLimit = 30 * kj::SECONDS;
 constexpr std::size_t kMaxCommandBytes = 128 * 1024;  // below the kernel's own limit for one argument
-
-std::string_view view(capnp::Text::Reader text) {
-  return {text.begin(), text.size()};
-}
 
 std::optional<audit::Digest> digestFrom(capnp::Data::Reader bytes) {
   audit::Digest digest;

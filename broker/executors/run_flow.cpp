@@ -8,6 +8,7 @@
 #include "broker/state/session_table.h"
 #include "protocol/json/writer.h"
 #include "protocol/rpc/deadline.h"
+#include "protocol/text.h"
 
 namespace factionos::broker {
 namespace {
@@ -17,10 +18,6 @@ using audit::Label;
 using schema::ProblemCode;
 
 constexpr auto kStartLimit = 15 * kj::SECONDS;
-
-std::string_view view(capnp::Text::Reader text) {
-  return {text.begin(), text.size()};
-}
 
 Code failureCode(const Refused& refused) {
   const auto kind = json::problemKind(refused.code);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "protocol/text.h"
+
 namespace factionos::broker {
 namespace {
 
@@ -51,10 +53,6 @@ constexpr std::array kKinds{
 
 // Counting ten thousand rows for each event would cost more than the event.
 constexpr std::uint64_t kTrimEvery = 256;
-
-std::string_view view(capnp::Text::Reader text) {
-  return {text.begin(), text.size()};
-}
 
 std::uint32_t membersOf(schema::HookEvent::Reader event) {
   return static_cast<std::uint32_t>(event.hasSource()) + event.hasEvent() + event.hasHookEventName() +

@@ -4,15 +4,12 @@
 #include "protocol/json/names.h"
 #include "protocol/json/value_writer.h"
 #include "protocol/json/writer.h"
+#include "protocol/text.h"
 
 namespace factionos::json {
 namespace {
 
 constexpr std::string_view kUnknownCode = "internal_error";
-
-std::string_view view(capnp::Text::Reader text) {
-  return {text.begin(), text.size()};
-}
 
 void beginProblem(const ProblemKind& kind, std::string_view recovery, std::string_view requestId,
                   JsonText& json) {

@@ -11,6 +11,7 @@
 #include "protocol/json/shapes.h"
 #include "protocol/json/writer.h"
 #include "protocol/schemas/api.capnp.h"
+#include "protocol/text.h"
 
 namespace factionos::json {
 namespace {
@@ -29,10 +30,6 @@ constexpr std::array kServices = {
                  "s, has the token"},
     ServiceRoute{Service::kStreamSse, "/v1/stream/sse", schema::Scope::READ, "text/event-stream",
                  "Server-sent events: the command center as a snapshot, then its changes"}};
-
-std::string_view view(capnp::Text::Reader text) {
-  return {text.begin(), text.size()};
-}
 
 // The next segment of `rest`, which begins with '/' or is empty.
 std::string_view takeSegment(std::string_view& rest) {
