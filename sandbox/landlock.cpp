@@ -41,7 +41,6 @@ constexpr std::uint64_t kScopeAbstractSocket = 1;
 constexpr std::uint64_t kScopeSignal = 2;
 constexpr int kAbiOfRefer = 2;
 constexpr int kAbiOfTcp = 4;
-constexpr int kAbiOfScopes = 6;
 
 // What the kernel takes for a rule on something that is not a directory.
 constexpr Access kOfFiles =

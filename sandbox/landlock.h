@@ -55,6 +55,9 @@ inline constexpr Access kDevice = kReadFile | kWriteFile | kIoctlDev;  // one de
 inline constexpr Access kAll{(1ULL << 16) - 1};
 }  // namespace access
 
+// Signals and abstract sockets can be kept within the domain from this ABI on.
+inline constexpr int kAbiOfScopes = 6;
+
 // The file rights that an ABI can refuse; empty at 0.
 Access rightsOfAbi(int abi);
 

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 
 #include "sandbox/families.h"
+#include "sandbox/landlock.h"
 
 namespace factionos::session {
 namespace {
@@ -21,7 +22,6 @@ using sandbox::is32;
 using sandbox::masked;
 namespace families = sandbox::families;
 
-constexpr int kAbiOfScopes = 6;
 constexpr std::uint32_t kInit = 1;               // the keeper, in a pid namespace
 constexpr std::uint32_t kIoPriorityProcess = 1;  // IOPRIO_WHO_PROCESS and _USER of the kernel's ioprio.h
 constexpr std::uint32_t kIoPriorityUser = 3;
@@ -127,7 +127,7 @@ void refuseWhatIsShared(sandbox::SeccompPolicy& policy, const sandbox::Namespace
 // AF_UNIX only where no socket of others is in sight: file sockets are hidden by a mount namespace, abstract
 // ones by a network namespace or by Landlock's scope.
 bool mayUseUnixSockets(const sandbox::NamespacePosture& namespaces, int landlockAbi) {
-  return namespaces.mount && (namespaces.network || landlockAbi >= kAbiOfScopes);
+  return namespaces.mount && (namespaces.network || landlockAbi >= sandbox::kAbiOfScopes);
 }
 
 sandbox::SeccompPolicy commandCalls(Network network, const sandbox::NamespacePosture& namespaces,

@@ -12,7 +12,6 @@ namespace {
 using sandbox::Need;
 namespace access = sandbox::access;
 
-constexpr int kAbiOfScopes = 6;
 constexpr rlim_t kSlackTasks = 1024;  // what the user may start elsewhere before a session notices
 
 sandbox::FileRules files(const CommandScope& scope, const sandbox::NamespacePosture& namespaces) {
@@ -128,8 +127,8 @@ std::vector<std::string_view> commandPosture(const CommandScope& scope,
   if (!namespaces.mount) labels.push_back("metadata:unguarded");
   if (mayUseUnixSockets(namespaces, landlockAbi)) labels.push_back("unix_sockets:workspace");
   if (!namespaces.ipc) labels.push_back("sysv_ipc:refused");
-  if (!namespaces.pid && landlockAbi < kAbiOfScopes) labels.push_back("signals:unscoped");
-  if (scope.network == Network::kFull && landlockAbi < kAbiOfScopes)
+  if (!namespaces.pid && landlockAbi < sandbox::kAbiOfScopes) labels.push_back("signals:unscoped");
+  if (scope.network == Network::kFull && landlockAbi < sandbox::kAbiOfScopes)
     labels.push_back("abstract_sockets:refused");
   if (scope.network == Network::kFull && landlockAbi < 4) labels.push_back("api_port:reachable");
   return labels;

@@ -18,6 +18,7 @@
 
 #include "sandbox/descriptors.h"
 #include "sandbox/enter.h"
+#include "sandbox/landlock.h"
 #include "sandbox/tree.h"
 #include "workers/session/cadence.h"
 #include "workers/session/command_environment.h"
@@ -52,9 +53,8 @@ class Killer {
       return killer;
     }
     sandbox::becomeSubreaper();
-    constexpr int kAbiOfScopes = 6;
     // Below the layer that scopes nothing can be mounted: with a mount namespace alone it kills by walking.
-    if (namespaces.mount || sandbox::landlockAbi() < kAbiOfScopes) return killer;
+    if (namespaces.mount || sandbox::landlockAbi() < sandbox::kAbiOfScopes) return killer;
     const std::optional<sandbox::OutsideWitness> witness = sandbox::OutsideWitness::take(session);
     if (!witness) throw SetupError(Step::kTree, ESRCH, "witness_missing");
     sandbox::LandlockPolicy scope;
