@@ -268,7 +268,8 @@ void LiveSession::takeExit(schema::Session::ExitedResults::Reader results) {
       endReason_ = "approval_drift";
       break;
     default:
-      break;
+      // The session outlives its keeper and tells.
+      if (exit_.kind == Exit::Kind::kLost) endReason_ = kSupervisorLost;
   }
 }
 
@@ -328,11 +329,7 @@ Ending LiveSession::judge() const {
   } else if (exit_.kind == Exit::Kind::kCode && exit_.number == 0) {
     ending.event = actions::Event::kSucceed;
   } else {
-    // A lost exit without another reason: the keeper died, which its session outlives.
-    const char* failure = "exit_status";
-    if (exit_.kind == Exit::Kind::kSignal) failure = "exit_signal";
-    if (exit_.kind == Exit::Kind::kLost) failure = "supervisor_lost";
-    ending.failure = Code::of(failure);
+    ending.failure = Code::of(exit_.kind == Exit::Kind::kSignal ? "exit_signal" : "exit_status");
   }
   return ending;
 }
