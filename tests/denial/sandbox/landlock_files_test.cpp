@@ -18,9 +18,12 @@ namespace {
 
 using testing::commandPolicy;
 using testing::failureOf;
+using testing::filePolicy;
 using testing::inChild;
 using testing::Notes;
+using testing::openErrno;
 using testing::Outcome;
+using testing::result;
 
 // A directory that anybody may write, with two subdirectories of the same content.
 class Ground {
@@ -52,22 +55,6 @@ class Ground {
   static void open(const std::string& path) { chmod(path.c_str(), 0777); }
   std::string root_;
 };
-
-Policy filePolicy(std::vector<FileRule> rules) {
-  Policy policy = commandPolicy();
-  policy.files.scope = FileScope::kListedOnly;
-  policy.files.rules = std::move(rules);
-  return policy;
-}
-
-int openErrno(const std::string& path, int flags) {
-  const Fd opened(open(path.c_str(), flags | O_CLOEXEC, 0600));
-  return opened ? 0 : errno;
-}
-
-int result(int returned) {
-  return returned == 0 ? 0 : errno;
-}
 
 int execErrno(const std::string& path) {
   const pid_t child = fork();

@@ -24,21 +24,11 @@ namespace {
 
 using testing::commandPolicy;
 using testing::failureOf;
+using testing::filePolicy;
 using testing::inChild;
 using testing::Notes;
+using testing::openErrno;
 using testing::Outcome;
-
-Policy filePolicy(std::vector<FileRule> rules) {
-  Policy policy = commandPolicy();
-  policy.files.scope = FileScope::kListedOnly;
-  policy.files.rules = std::move(rules);
-  return policy;
-}
-
-int openErrno(const std::string& path, int flags) {
-  const Fd opened(open(path.c_str(), flags | O_CLOEXEC, 0600));
-  return opened ? 0 : errno;
-}
 
 SeccompRule withoutLandlock(int error) {
   return refuse({"withoutLandlock", {{calls::kLandlockCreateRuleset, {}}}}, error, "test");

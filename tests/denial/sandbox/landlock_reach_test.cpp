@@ -24,34 +24,31 @@ using testing::commandPolicy;
 using testing::inChild;
 using testing::Notes;
 using testing::Outcome;
+using testing::result;
 
-int result(int returned) {
-  return returned == 0 ? 0 : errno;
+sockaddr_in loopback(std::uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  return address;
 }
 
 int bindErrno(std::uint16_t port) {
   const Fd made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
-  return result(bind(made.get(), reinterpret_cast<sockaddr*>(&address), sizeof address));
+  const sockaddr_in address = loopback(port);
+  return result(bind(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
 }
 
 int connectErrno(std::uint16_t port) {
   const Fd made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
-  return result(connect(made.get(), reinterpret_cast<sockaddr*>(&address), sizeof address));
+  const sockaddr_in address = loopback(port);
+  return result(connect(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
 }
 
 Fd listenAnywhere(std::uint16_t& port) {
   Fd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  sockaddr_in address = loopback(0);
   socklen_t size = sizeof address;
   bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address);
   listen(listener.get(), 8);

@@ -32,15 +32,11 @@ using testing::commandPolicy;
 using testing::failureOf;
 using testing::inChild;
 using testing::Notes;
+using testing::openErrno;
 using testing::Outcome;
 
 bool usable(int NamespaceSupport::*kind) {
   return inChild([kind](Notes&) { return probeNamespaces().*kind == 0 ? 0 : 1; }).exitStatus == 0;
-}
-
-int openErrno(const std::string& path, int flags) {
-  const Fd opened(open(path.c_str(), flags | O_CLOEXEC, 0600));
-  return opened ? 0 : errno;
 }
 
 Policy everythingIfAvailable() {

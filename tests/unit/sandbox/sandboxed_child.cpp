@@ -170,6 +170,22 @@ Policy commandPolicy() {
   return policy;
 }
 
+Policy filePolicy(std::vector<FileRule> rules) {
+  Policy policy = commandPolicy();
+  policy.files.scope = FileScope::kListedOnly;
+  policy.files.rules = std::move(rules);
+  return policy;
+}
+
+int openErrno(const std::string& path, int flags) {
+  const Fd opened(open(path.c_str(), flags | O_CLOEXEC, 0600));
+  return opened ? 0 : errno;
+}
+
+int result(int returned) {
+  return returned == 0 ? 0 : errno;
+}
+
 void pretend(std::initializer_list<SeccompRule> rules) {
   SeccompPolicy policy;
   policy.unlisted = Verdict::allow();

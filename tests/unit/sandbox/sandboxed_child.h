@@ -50,6 +50,13 @@ Policy workerPolicy();
 // A command's shape: deny-list with errno, files unrestricted but for what a test adds.
 Policy commandPolicy();
 
+// A command's shape that reaches what `rules` list and nothing else.
+Policy filePolicy(std::vector<FileRule> rules);
+
+// 0, or the errno that the call failed with.
+int openErrno(const std::string& path, int flags);
+int result(int returned);  // of a call that answers 0 or -1, right after it
+
 // Loads a filter of the test's own below the one under test, to stand for a kernel that lacks something.
 void pretend(std::initializer_list<SeccompRule> rules);
 
