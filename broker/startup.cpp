@@ -20,10 +20,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "sandbox/system_paths.h"
+
 namespace factionos::broker {
 namespace {
-
-using sandbox::Fd;
 
 [[noreturn]] void refuse(const std::string& text, int status = 1) {
   throw StartRefused(text, status);
@@ -179,9 +179,9 @@ std::optional<audit::Anchor> openAnchor(const home::Home& home, const home::Conf
   if (config.auditAnchor.empty()) return std::nullopt;
   const std::filesystem::path path(config.auditAnchor);
   std::error_code error;
-  const auto folder = std::filesystem::canonical(path.parent_path(), error).string() + "/";
-  const auto own = std::filesystem::canonical(home.path(), error).string() + "/";
-  if (!error && folder.starts_with(own))
+  const auto folder = std::filesystem::canonical(path.parent_path(), error).string();
+  const auto own = std::filesystem::canonical(home.path(), error).string();
+  if (!error && sandbox::isWithin(folder, own))
     throw StartRefused(
         "config.toml: audit.anchor lies in the home; name a file outside, on another file system if there is "
         "one",

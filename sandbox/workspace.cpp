@@ -20,14 +20,6 @@ namespace {
 // PATH_MAX / 2: a path of one-letter components. A deeper chain was built with openat to wear us out.
 constexpr std::size_t kDeepest = PATH_MAX / 2;
 
-WorkspaceRule ruleOfErrno(int error) {
-  if (error == ENOENT) return WorkspaceRule::kNotFound;
-  if (error == ENOTDIR) return WorkspaceRule::kNotDirectory;
-  if (error == ELOOP) return WorkspaceRule::kSymlink;
-  if (error == EACCES) return WorkspaceRule::kNoAccess;
-  return WorkspaceRule::kBadPath;
-}
-
 // Absolute, without "." and "..", whose meaning depends on links before them; as the table of mounts writes
 // it.
 std::optional<std::string> normalPath(const std::string& path) {
@@ -52,6 +44,14 @@ struct CloseDirectory {
 };
 
 }  // namespace
+
+WorkspaceRule ruleOf(int error) {
+  if (error == ENOENT) return WorkspaceRule::kNotFound;
+  if (error == ENOTDIR) return WorkspaceRule::kNotDirectory;
+  if (error == ELOOP) return WorkspaceRule::kSymlink;
+  if (error == EACCES) return WorkspaceRule::kNoAccess;
+  return WorkspaceRule::kBadPath;
+}
 
 std::optional<WorkspaceRules::Identity> WorkspaceRules::identityOf(int descriptor) {
   struct stat status {};
@@ -140,7 +140,7 @@ std::variant<Fd, WorkspaceRule> WorkspaceRules::open(const std::string& path, Us
   how.flags = static_cast<unsigned>(O_PATH | O_DIRECTORY | O_CLOEXEC);
   how.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
   Fd directory(static_cast<int>(syscall(SYS_openat2, AT_FDCWD, normal->c_str(), &how, sizeof how)));
-  if (!directory) return ruleOfErrno(errno);
+  if (!directory) return ruleOf(errno);
   if (use == Use::kWorkspace) {
     if (const auto rule = judge(directory.get())) return *rule;
   } else {

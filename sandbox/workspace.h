@@ -36,6 +36,9 @@ enum class WorkspaceRule : std::uint8_t {
 // "is_home", "contains_home", …: a label.
 const char* label(WorkspaceRule rule);
 
+// Why a path can't be resolved or opened, by the errno that it gave.
+WorkspaceRule ruleOf(int error);
+
 // Where the rules learn of users' homes and of mounts; tests give their own.
 struct WorkspaceSources {
   std::vector<std::string> ownHomes;  // of this process's user: what contains one is refused too

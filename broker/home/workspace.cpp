@@ -58,14 +58,6 @@ WorkspaceRefusal refuse(WorkspaceRule rule) {
   return {rule, {ProblemCode::kRefused, words.message, words.remedy}};
 }
 
-WorkspaceRule ruleOfRealpath(int error) {
-  if (error == ENOENT) return WorkspaceRule::kNotFound;
-  if (error == ENOTDIR) return WorkspaceRule::kNotDirectory;
-  if (error == ELOOP) return WorkspaceRule::kSymlink;
-  if (error == EACCES) return WorkspaceRule::kNoAccess;
-  return WorkspaceRule::kBadPath;
-}
-
 }  // namespace
 
 Result<WorkspaceGuard> WorkspaceGuard::create(const Home& home, sandbox::WorkspaceSources sources) {
@@ -96,7 +88,7 @@ std::variant<CheckedWorkspace, WorkspaceRefusal> WorkspaceGuard::checkTyped(std:
   if (!path.starts_with('/') || path.size() >= PATH_MAX || path.find('\0') != std::string_view::npos)
     return refuse(WorkspaceRule::kBadPath);
   char resolved[PATH_MAX];
-  if (realpath(std::string(path).c_str(), resolved) == nullptr) return refuse(ruleOfRealpath(errno));
+  if (realpath(std::string(path).c_str(), resolved) == nullptr) return refuse(sandbox::ruleOf(errno));
   return checkStored(resolved);
 }
 
