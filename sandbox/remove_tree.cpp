@@ -3,25 +3,17 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
-#include <memory>
-#include <string_view>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sandbox/descriptors.h"
+#include "sandbox/entries.h"
 
 namespace factionos::sandbox {
 namespace {
 
 constexpr int kNames = 1000;  // tried before an entry is given up
-
-struct CloseDirectory {
-  void operator()(DIR* directory) const noexcept { closedir(directory); }
-};
-using Stream = std::unique_ptr<DIR, CloseDirectory>;
 
 // A directory itself, not what a link leads to, on no other mount, with all rights for its owner.
 Fd openDirectory(int parent, const char* name, dev_t device) noexcept {
@@ -39,19 +31,14 @@ Fd openDirectory(int parent, const char* name, dev_t device) noexcept {
 // while a directory is read may or may not be seen.
 template <typename Each>
 void drain(int directory, Each each) noexcept {
-  Fd copy(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const Stream stream(copy ? fdopendir(copy.get()) : nullptr);
+  const DirectoryStream stream = streamOf(Fd(openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
   if (!stream) return;
-  static_cast<void>(copy.release());  // the stream closes it
   bool progress = true;
   while (progress) {
     progress = false;
     rewinddir(stream.get());
-    while (const dirent* entry = readdir(stream.get())) {
-      const auto* name = static_cast<const char*>(entry->d_name);
-      if (std::string_view(name) == "." || std::string_view(name) == "..") continue;
-      progress = each(name) || progress;
-    }
+    while (const dirent* entry = nextEntry(stream.get()))
+      progress = each(static_cast<const char*>(entry->d_name)) || progress;
   }
 }
 

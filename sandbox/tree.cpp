@@ -4,17 +4,16 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sandbox/entries.h"
 #include "sandbox/setup_error.h"
 
 namespace factionos::sandbox {
@@ -74,15 +73,10 @@ std::string readAll(const char* path) {
   return text;
 }
 
-struct CloseDirectory {
-  void operator()(DIR* directory) const noexcept { closedir(directory); }
-};
-using Directory = std::unique_ptr<DIR, CloseDirectory>;
-
 // The direct children of every thread of this process.
 std::vector<pid_t> ownChildren() {
   std::vector<pid_t> children;
-  const Directory tasks(opendir("/proc/self/task"));
+  const DirectoryStream tasks(opendir("/proc/self/task"));
   if (!tasks) failWithErrno(Step::kTree, "proc_unreadable");
   while (const dirent* const task = readdir(tasks.get())) {
     if (task->d_name[0] == '.') continue;

@@ -4,15 +4,15 @@
 #include <cerrno>
 #include <climits>
 #include <filesystem>
-#include <memory>
 #include <system_error>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "sandbox/entries.h"
 
 namespace factionos::sandbox {
 namespace {
@@ -38,10 +38,6 @@ std::optional<WorkspaceRule> accessRule(int directory, const struct stat& status
   if (faccessat(directory, ".", R_OK | W_OK | X_OK, AT_EACCESS) != 0) return WorkspaceRule::kNoAccess;
   return std::nullopt;
 }
-
-struct CloseDirectory {
-  void operator()(DIR* directory) const { closedir(directory); }
-};
 
 }  // namespace
 
@@ -92,13 +88,9 @@ void WorkspaceRules::addHome(int home) {
   if (home_.empty())
     throw std::system_error(EACCES, std::generic_category(),
                             "the directories above the home can't be searched");
-  Fd readable(openat(home, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const std::unique_ptr<DIR, CloseDirectory> entries(readable ? fdopendir(readable.get()) : nullptr);
+  const DirectoryStream entries = streamOf(Fd(openat(home, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
   if (!entries) throw std::system_error(errno, std::generic_category(), "the home can't be read");
-  static_cast<void>(readable.release());  // the stream's now
-  while (const dirent* entry = readdir(entries.get())) {
-    const std::string_view name(entry->d_name);
-    if (name == "." || name == "..") continue;
+  while (const dirent* entry = nextEntry(entries.get())) {
     const Fd folder(openat(home, entry->d_name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (const auto identity = identityOf(folder.get())) homeFolders_.push_back(*identity);
   }

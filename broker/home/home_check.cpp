@@ -1,15 +1,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <memory>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include "broker/home/entry.h"
 #include "broker/home/home.h"
 #include "broker/home/label.h"
+#include "sandbox/entries.h"
 
 namespace factionos::home {
 namespace {
@@ -18,10 +17,6 @@ constexpr std::array kFolders{"state", "run", "spool", "tokens"};
 constexpr std::array kFiles{"config.toml", "policy.toml", "operator.key", "operator.pub"};
 // Enough to look at any home in use, and an end for one that was filled on purpose.
 constexpr std::size_t kMaxEntries = 20000;
-
-struct CloseDirectory {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
 
 std::optional<Problem> judgeNamed(int directory, const std::string& name, EntryKind kind,
                                   const std::string& shown) {
@@ -41,17 +36,15 @@ std::string shownInside(const std::string& folder, const std::string& name) {
 }
 
 void judgeInside(int directory, const std::string& folder, std::vector<Problem>& problems) {
-  sandbox::Fd own(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  std::unique_ptr<DIR, CloseDirectory> listing(own ? ::fdopendir(own.get()) : nullptr);
+  const sandbox::DirectoryStream listing =
+      sandbox::streamOf(sandbox::Fd(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
   if (!listing) {
     problems.push_back(systemProblem("list", folder, errno));
     return;
   }
-  static_cast<void>(own.release());  // the listing closes it
   std::vector<std::string> names;
-  while (const dirent* entry = ::readdir(listing.get())) {
-    const std::string name = entry->d_name;
-    if (name != "." && name != "..") names.push_back(name);
+  while (const dirent* entry = sandbox::nextEntry(listing.get())) {
+    names.emplace_back(entry->d_name);
     if (names.size() > kMaxEntries) {
       problems.push_back({ProblemCode::kUnsafe, folder + " holds too many entries", "look at what fills it"});
       return;

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <string_view>
 
-#include <dirent.h>
 #include <fcntl.h>
 
-#include "sandbox/descriptors.h"
+#include "sandbox/entries.h"
 #include "workers/session/resolve.h"
 
 namespace factionos::session {
@@ -20,17 +18,14 @@ constexpr std::array<std::string_view, 8> kOwnParts = {"objects", "refs", "logs"
                                                        "hooks",   "lfs",  "rr-cache", "branches"};
 
 std::vector<std::string> subdirectories(int workspace, const std::string& path) {
-  sandbox::Fd directory = openBeneath(workspace, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  const std::unique_ptr<DIR, int (*)(DIR*)> stream(directory ? fdopendir(directory.get()) : nullptr,
-                                                   closedir);
+  const sandbox::DirectoryStream stream =
+      sandbox::streamOf(openBeneath(workspace, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   if (!stream) return {};
-  static_cast<void>(directory.release());  // the stream closes it
   std::vector<std::string> found;
-  while (const dirent* entry = readdir(stream.get())) {
+  while (const dirent* entry = sandbox::nextEntry(stream.get())) {
     const std::string_view name = static_cast<const char*>(entry->d_name);
     const bool directoryPerhaps = entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
-    if (directoryPerhaps && name != "." && name != ".." &&
-        std::ranges::find(kOwnParts, name) == kOwnParts.end())
+    if (directoryPerhaps && std::ranges::find(kOwnParts, name) == kOwnParts.end())
       found.push_back(path + "/" + std::string(name));
   }
   return found;

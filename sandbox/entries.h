@@ -1,0 +1,23 @@
+// The entries of a directory, by a descriptor.
+#pragma once
+
+#include <memory>
+
+#include <dirent.h>
+
+#include "sandbox/descriptors.h"
+
+namespace factionos::sandbox {
+
+struct CloseDirectory {
+  void operator()(DIR* stream) const noexcept { closedir(stream); }
+};
+using DirectoryStream = std::unique_ptr<DIR, CloseDirectory>;
+
+// Takes over `directory`, open for reading. Null with errno if there is none or it can't be listed.
+DirectoryStream streamOf(Fd directory) noexcept;
+
+// The next entry but "." and ".."; null at the end. Valid until the next call.
+const dirent* nextEntry(DIR* stream) noexcept;
+
+}  // namespace factionos::sandbox
