@@ -21,6 +21,8 @@ using namespace factionos::redaction;
 constexpr std::string_view kSecret =
     "q7Zx-Kw9/Lm";  // as random as a real one: the input can't spell it by chance
 
+constexpr std::string_view kUnseen = "\xe2\x80\x8b";
+
 class Collector final : public MaskedSink {
  public:
   void onMasked(MaskedBytes bytes) override { text.append(bytes.view()); }
@@ -40,6 +42,12 @@ struct Setup {
 
 void require(bool holds) {
   if (!holds) std::abort();
+}
+
+void replaceAll(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
 }
 
 std::string mask(const Setup& setup, std::string_view raw, unsigned columns, std::uint8_t cuts) {
@@ -82,14 +90,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const Setup setup;  // compiling the patterns is what takes time
   if (size < 2) return 0;
   std::string raw(reinterpret_cast<const char*>(data) + 2, size - 2);
-  // A byte 0x01 in the input stands for the secret.
-  for (std::size_t at = raw.find('\x01'); at != std::string::npos; at = raw.find('\x01', at + 1)) {
-    raw.replace(at, 1, kSecret);
-  }
+  // A byte 0x01 in the input stands for the secret, 0x02 for one with a code point in it that is not seen.
+  replaceAll(raw, "\x01", kSecret);
+  replaceAll(raw, "\x02",
+             std::string(kSecret.substr(0, 5)) + std::string(kUnseen) + std::string(kSecret.substr(5)));
   const unsigned columns = data[0];
   const std::string whole = mask(setup, raw, columns, 0);
   require(mask(setup, raw, columns, data[1]) == whole);
-  require(whole.find(kSecret) == std::string::npos);
+  std::string seen = whole;
+  replaceAll(seen, kUnseen, "");
+  require(seen.find(kSecret) == std::string::npos);
   checkWindow(setup, raw);
   return 0;
 }

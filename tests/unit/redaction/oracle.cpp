@@ -172,8 +172,10 @@ std::size_t maskBody(Text& text, const Shape& shape, std::size_t from, bool isOp
 
 std::size_t maskPem(Text& text, std::size_t from) {
   const std::size_t size = text.bytes.size();
+  const std::size_t close = text.bytes.find("-----END", from);
+  const std::size_t headerEnd = std::min({size, from + 16, close == std::string::npos ? size : close + 8});
   std::size_t header = from;
-  while (header < size && header < from + 16 && text.breakBefore[header] == Break::kNone) {
+  while (header < headerEnd && text.breakBefore[header] == Break::kNone) {
     if (std::string_view("\"'`)(;{}$&").find(text.bytes[header]) != std::string_view::npos) {
       maskRange(text, from, header);
       return header;
@@ -182,7 +184,6 @@ std::size_t maskPem(Text& text, std::size_t from) {
   }
   const std::size_t bound = std::min(size, from + ShapeTracker::kPemLimit);
   std::size_t end = bound;
-  const std::size_t close = text.bytes.find("-----END", from);
   if (close != std::string::npos && close + 8 <= bound) {
     std::size_t dashes = 0;
     for (end = close + 8; end < bound && dashes < 5; ++end) {
@@ -223,8 +224,8 @@ void maskShapes(Text& text, bool gaps, bool isOpenAtEnd) {
   const auto continueKeys = [&](std::size_t before) {
     for (; headless != text.headless.end() && headless->first < before;) {
       std::size_t& until = activeUntil[pemShape()];
-      if (headless->first < until) {
-        headless = text.headless.erase(headless);
+      if (headless->first < until || text.pemAtEnd) {
+        headless = text.headless.erase(headless);  // inside of a key already
       } else {
         until = maskPem(text, headless++->first);
       }
