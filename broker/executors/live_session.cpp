@@ -371,11 +371,10 @@ kj::Promise<std::optional<Refused>> LiveSession::input(std::string data) {
              size](capnp::Response<schema::Terminal::InputResults>&& response) -> std::optional<Refused> {
               reach(core_.steps, Step::kInput, Edge::kAfter);
               ++inputCount_;
-              if (response.hasDenial() && response.getDenial().hasCode())
-                return refusedBy(response.getDenial());
-              inputBytes_ += size;
-              ++revision_;
-              return std::nullopt;
+              const bool denied = response.hasDenial() && response.getDenial().hasCode();
+              if (!denied) inputBytes_ += size;
+              wake();
+              return denied ? std::optional(refusedBy(response.getDenial())) : std::nullopt;
             },
             [](kj::Exception&& exception) -> std::optional<Refused> {
               if (rpc::isDeadlineExceeded(exception))
@@ -405,7 +404,7 @@ kj::Promise<std::optional<Refused>> LiveSession::resize(std::uint16_t cols, std:
               facts_.cols = cols;
               facts_.rows = rows;
               output_.setColumns(cols);
-              ++revision_;
+              wake();
               return std::nullopt;
             },
             [](kj::Exception&&) -> std::optional<Refused> {
@@ -426,7 +425,7 @@ kj::Promise<std::optional<Refused>> LiveSession::signal(std::uint8_t number) {
       .then(
           [this](capnp::Response<schema::Session::SignalResults>&& response) -> std::optional<Refused> {
             reach(core_.steps, Step::kSignal, Edge::kAfter);
-            ++revision_;
+            wake();
             if (response.hasDenial() && response.getDenial().hasCode())
               return Refused{.code = schema::ProblemCode::SESSION_ENDED};
             return std::nullopt;
@@ -439,7 +438,7 @@ kj::Promise<std::optional<Refused>> LiveSession::signal(std::uint8_t number) {
 kj::Promise<void> LiveSession::kill(const char* reason) {
   if (exit_.kind != Exit::Kind::kRunning) return kj::READY_NOW;
   if (endReason_ == nullptr) endReason_ = reason;
-  ++revision_;
+  wake();
   FACTIONOS_IF_SOME(supervisor, supervisor_) {
     reach(core_.steps, Step::kKill, Edge::kBefore);
     return supervisor.session.killRequest().send().then(

@@ -75,6 +75,7 @@ void TerminalExecutor::started(kj::Own<LiveSession> session) {
   auto& live = *session;
   sessions_.add(kj::mv(session));
   sessions_.trim();
+  core_.changes.touch();  // a command that prints nothing changes nothing else
   tasks_.add(watch(kj::addRef(live)));
 }
 

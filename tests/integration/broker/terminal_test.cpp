@@ -123,6 +123,28 @@ TEST(Terminal, OnlyTheOwnerTypesAndOnlyTheOwnerOrAnApproverReads) {
   broker.ended(session, token);
 }
 
+// Only what changed is published: nothing of a silent command comes after its start, and what is done to it
+// changes its row alone.
+TEST(Terminal, ASilentSessionIsListedAndItsRowFollows) {
+  LiveBroker broker({.policy =
+                         "[[rule]]\nfamily = \"terminal\"\noperation = \"*\"\ndecision = \"allow\"\nuntil = "
+                         "2099-01-01T00:00:00Z\nreason = \"tested\"\n"});
+  const auto token = broker.token();
+  const auto session = sessionOf(broker.propose(R"("command":["sleep","1000"])", token, "k1"));
+  Reply rows;
+  const auto shows = [&](const std::string& text) {
+    return eventually([&]() {
+      rows = broker.get("/v1/terminal/sessions", token);
+      return rows.body.find(text) != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(shows("\"state\":\"running\"")) << rows.body;
+  const auto resized = broker.post("/v1/terminal/sessions/" + session + "/resize",
+                                   R"({"cols":101,"rows":31})", token, uniqueKey());
+  EXPECT_EQ(resized.status, 200) << resized.body;
+  EXPECT_TRUE(shows("\"cols\":101")) << rows.body << broker.log();
+}
+
 // SPEC 5.3: of racing writers one runs, the others hear of it.
 TEST(Terminal, OfRestartsAtOnceOneRuns) {
   LiveBroker broker({.policy =
