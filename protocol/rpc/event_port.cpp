@@ -66,6 +66,7 @@ void UvEventPort::wake() const {
 void UvEventPort::run(uv_run_mode mode) {
   advanceClock();  // else a deadline that passed while continuations ran would wait for other I/O
   armTimer();
+  timerFired_ = false;
   uv_run(&loop_, mode);
   advanceClock();
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
@@ -111,8 +112,11 @@ void UvEventPort::onPollSetReady(uv_poll_t* handle, int status, int) noexcept {
 void UvEventPort::onPrepare(uv_prepare_t* handle) noexcept {
   auto& self = *static_cast<UvEventPort*>(handle->loop->data);
   // An active idle handle makes libuv poll with a timeout of zero. Without it, work that a callback earlier
-  // in this very turn made runnable would wait until some descriptor becomes ready.
-  if (self.kjLoop_ != nullptr && self.kjLoop_->isRunnable()) {
+  // in this very turn made runnable would wait until some descriptor becomes ready. The same for a deadline
+  // that passed since the timer was armed: libuv before 1.45 looks at timers first, and would then sleep with
+  // none.
+  const bool runnable = self.kjLoop_ != nullptr && self.kjLoop_->isRunnable();
+  if (runnable || self.timerFired_) {
     uv_idle_start(&self.idle_, [](uv_idle_t*) {});
   } else {
     uv_idle_stop(&self.idle_);
@@ -120,7 +124,9 @@ void UvEventPort::onPrepare(uv_prepare_t* handle) noexcept {
 }
 
 void UvEventPort::onTimer(uv_timer_t* handle) noexcept {
-  static_cast<UvEventPort*>(handle->loop->data)->armedFor_ = kNone;
+  auto& self = *static_cast<UvEventPort*>(handle->loop->data);
+  self.armedFor_ = kNone;
+  self.timerFired_ = true;
 }
 
 }  // namespace factionos::rpc

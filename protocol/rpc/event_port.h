@@ -55,6 +55,7 @@ class UvEventPort final : public kj::EventPort {
   kj::TimerImpl timer_;
   kj::EventLoop* kjLoop_ = nullptr;
   kj::Maybe<kj::TimePoint> armedFor_;
+  bool timerFired_ = false;  // in this run
   std::exception_ptr failure_;
   bool usedThreadPool_ = false;
   mutable std::atomic<bool> woken_{false};

@@ -121,6 +121,13 @@ TEST(Loop, ADeadlineThatPassedWhileWorkRanIsSeenAtOnce) {
   EXPECT_TRUE(promise.poll(loop.waitScope()));
 }
 
+// So short that many pass after the clock was looked at and before the loop sleeps, as any may on a machine
+// that is short of time. Nothing else would wake it.
+TEST(Loop, ADeadlineThatPassesOnTheWayToSleepIsNotSleptOver) {
+  Loop loop;
+  for (int i = 0; i < 1000; ++i) loop.timer().afterDelay(i * kj::NANOSECONDS).wait(loop.waitScope());
+}
+
 TEST(Loop, BusyWorkStarvesNeitherTimersNorDescriptors) {
   Loop loop;
   bool stop = false;
