@@ -18,6 +18,8 @@ namespace {
 
 // Changes that come closer together than this share a snapshot.
 constexpr auto kPublishInterval = 50 * kj::MILLISECONDS;
+// After a snapshot that could not be made: the state can't be read.
+constexpr auto kPublishRetry = 1 * kj::SECONDS;
 // A front that takes no snapshot for so long serves nobody.
 constexpr auto kPublishLimit = 10 * kj::SECONDS;
 // A front that dies at once is not started in a tight loop.
@@ -177,6 +179,11 @@ kj::Promise<void> FrontLink::startOnce() {
           return front.line->onDisconnect().then([this](rpc::DisconnectCause cause) { return lost(cause); });
         }
         return kj::READY_NOW;
+      })
+      .catch_([this](kj::Exception&& exception) {
+        // Where one has run before, the next fails for what passes: no process or no time left on the
+        // machine. Sessions live on meanwhile. A lost launcher is for others to notice.
+        if (starts_ == 1) kj::throwFatalException(kj::mv(exception));
       });
 }
 
@@ -195,14 +202,18 @@ void FrontLink::publishSoon() {
   dirty_ = true;
   if (publishing_) return;
   publishing_ = true;
-  tasks_.add(kj::evalLater([this]() {
-               return publish();
-             }).then([this]() {
-                 return services_.core.timer.afterDelay(kPublishInterval);
-               }).then([this]() {
-    publishing_ = false;
-    if (dirty_) publishSoon();
-  }));
+  auto published = kj::evalLater([this]() { return publish(); })
+                       .then([]() { return kPublishInterval; },
+                             [this](kj::Exception&&) {
+                               log(Level::kError, "snapshot_failed");
+                               dirty_ = true;  // readers keep the last one meanwhile
+                               return kPublishRetry;
+                             });
+  tasks_.add(published.then([this](kj::Duration pause) { return services_.core.timer.afterDelay(pause); })
+                 .then([this]() {
+                   publishing_ = false;
+                   if (dirty_) publishSoon();
+                 }));
 }
 
 // One at a time: a front that takes none of them can't make us queue them.

@@ -26,7 +26,7 @@ class FrontLink final : private kj::TaskSet::ErrorHandler {
   ~FrontLink() noexcept(false);
 
   // Starts the front, and again whenever it is lost, with a growing pause. Publishes a snapshot when
-  // something changed. Fails only if the launcher refuses the role.
+  // something changed. Fails only if the first can't be started.
   kj::Promise<void> run();
   // What a front is given as its bootstrap.
   schema::Gate::Client gate();

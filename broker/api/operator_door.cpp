@@ -29,7 +29,11 @@ class Door final : private kj::TaskSet::ErrorHandler {
     return services_.core.loop.waitReadable(listener_).then([this]() -> kj::Promise<void> {
       const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
       if (fd >= 0) {
-        admit(rpc::OwnFd(fd));
+        try {
+          admit(rpc::OwnFd(fd));
+        } catch (const kj::Exception&) {
+          log(Level::kWarning, "operator_connection_failed");
+        }
       } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
         // Others may give descriptors back; the client waits in the queue meanwhile.
         return services_.core.timer.afterDelay(100 * kj::MILLISECONDS).then([this]() { return acceptAll(); });
@@ -57,6 +61,7 @@ class Door final : private kj::TaskSet::ErrorHandler {
     if (!makeRoom(credentials.uid)) return;
     guests_.push_back({.uid = credentials.uid});
     const auto guest = std::prev(guests_.end());
+    KJ_ON_SCOPE_FAILURE(guests_.erase(guest));
     auto gate = kj::heap<OperatorGateService>(services_, [guest]() { guest->proven = true; });
     guest->line = std::make_unique<rpc::Connection>(services_.core.loop, kj::mv(socket),
                                                     optionsOf(linkOf(Peer::kOperator)),

@@ -22,7 +22,7 @@ void wipe(std::string& text) {
 }  // namespace
 
 ActionBook::ActionBook(Core& core) : core_(core), tasks_(*this) {
-  tasks_.add(expireDue());
+  tasks_.add(expireForEver());
 }
 
 ActionBook::~ActionBook() noexcept(false) {
@@ -130,35 +130,39 @@ std::uint32_t ActionBook::waiting() {
   return static_cast<std::uint32_t>(state::ActionTable(core_.reader).count(state::ActionState::kProposed));
 }
 
-kj::Promise<void> ActionBook::expireDue() {
-  return core_.timer.afterDelay(kExpiryInterval).then([this]() -> kj::Promise<void> {
-    // Read first: an idle broker writes nothing.
-    if (state::ActionTable(core_.reader).due(audit::systemNow(), 1).empty()) return expireDue();
-    return commit<std::vector<state::ActionRow>>(
-               core_, Step::kExpire,
-               [](state::Transaction& transaction) {
-                 std::vector<state::ActionRow> expired;
-                 for (const auto& row :
-                      state::ActionTable(transaction.database()).due(transaction.now(), kExpiryBatch)) {
-                   expired.push_back(actions::apply(transaction, row.id,
-                                                    {.event = actions::Event::kExpire,
-                                                     .decision = audit::Code::of("expire"),
-                                                     .failure = audit::Code::of("approval_expired"),
-                                                     .note = actions::KeyNote::kWaiting}));
-                 }
-                 return expired;
-               })
-        .then([this](Outcome<std::vector<state::ActionRow>>&& outcome) {
-          if (const auto* rows = std::get_if<std::vector<state::ActionRow>>(&outcome)) {
-            for (const auto& row : *rows) changed(row);
-          }
-          return expireDue();
-        });
-  });
+kj::Promise<void> ActionBook::expireForEver() {
+  return core_.timer.afterDelay(kExpiryInterval)
+      .then([this]() { return expireDue(); })
+      // The state can't be read now; what is due stays due.
+      .catch_([](kj::Exception&&) { log(Level::kError, "expiry_failed"); })
+      .then([this]() { return expireForEver(); });
 }
 
-void ActionBook::taskFailed(kj::Exception&&) {
-  log(Level::kError, "expiry_stopped");
+kj::Promise<void> ActionBook::expireDue() {
+  using Rows = std::vector<state::ActionRow>;
+  // Read first: an idle broker writes nothing.
+  if (state::ActionTable(core_.reader).due(audit::systemNow(), 1).empty()) return kj::READY_NOW;
+  return commit<Rows>(
+             core_, Step::kExpire,
+             [](state::Transaction& transaction) {
+               Rows expired;
+               for (const auto& row :
+                    state::ActionTable(transaction.database()).due(transaction.now(), kExpiryBatch)) {
+                 expired.push_back(actions::apply(transaction, row.id,
+                                                  {.event = actions::Event::kExpire,
+                                                   .decision = audit::Code::of("expire"),
+                                                   .failure = audit::Code::of("approval_expired"),
+                                                   .note = actions::KeyNote::kWaiting}));
+               }
+               return expired;
+             })
+      .then([this](Outcome<Rows>&& outcome) {
+        if (const auto* rows = std::get_if<Rows>(&outcome)) {
+          for (const auto& row : *rows) changed(row);
+        }
+      });
 }
+
+void ActionBook::taskFailed(kj::Exception&&) {}  // expiring never fails
 
 }  // namespace factionos::broker

@@ -64,6 +64,7 @@ class ActionBook final : private kj::TaskSet::ErrorHandler {
 
   void taskFailed(kj::Exception&& exception) override;
   void forget(const std::string& id);
+  kj::Promise<void> expireForEver();
   kj::Promise<void> expireDue();
 
   Core& core_;

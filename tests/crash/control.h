@@ -7,6 +7,7 @@ namespace factionos::test {
 
 // A page that the test and factionosd-faulty share. What is zero changes nothing.
 struct Control {
+  std::atomic<int> readError;   // errno of every read from a file at a place, as a database reads
   std::atomic<int> writeError;  // errno of every write to a file
   std::atomic<int> syncError;   // errno of every fsync and fdatasync
   std::atomic<std::int64_t> clockShiftMs;

@@ -107,6 +107,30 @@ INSTANTIATE_TEST_SUITE_P(Faults, Disk, testing::ValuesIn(kDiskFaults),
 
 constexpr std::int64_t kHour = 3'600'000;
 
+// What runs for ever (the snapshots, the sweep of what has expired) goes on after a state that can't be read.
+TEST(Faults, AStateThatCantBeReadForAWhileIsPublishedAndSweptAgain) {
+  Rig rig;
+  rig.start(placeOf(Step::kPropose, Edge::kAfter));
+  std::string action;
+  std::thread client([&]() {
+    if (!rig.serving()) return;
+    action =
+        rig.post("/v1/terminal/run", R"({"workspace":"demo","shell":"true"})", "unread").at("/action/id");
+  });
+  ASSERT_EQ(rig.await(), Rig::Change::kStopped);
+  rig.control().readError = EIO;
+  rig.resume();
+  client.join();
+  for (const char* event : {"snapshot_failed", "expiry_failed"})
+    EXPECT_TRUE(eventually([&]() { return rig.log().find(event) != std::string::npos; })) << event;
+  rig.control().readError = 0;
+  EXPECT_TRUE(eventually(
+      [&]() { return rig.get("/v1/command-center").at("/commandCenter/actions/0/id") == action; }));
+  rig.control().clockShiftMs = kHour;
+  EXPECT_TRUE(
+      eventually([&]() { return rig.get("/v1/actions/" + action).at("/action/state") == "expired"; }));
+}
+
 TEST(Faults, AClockThatStepsBackAndForthBetweenAllChangesHarmsNoAction) {
   Rig rig;
   for (const auto step :

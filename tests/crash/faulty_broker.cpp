@@ -85,6 +85,12 @@ class Stops final : public broker::StepPoints, public audit::FaultPoints {
 // These take the place of libc's for everybody in this process, SQLite included.
 extern "C" {
 
+ssize_t pread(int fd, void* data, size_t size, off_t offset) {
+  return fails(&test::Control::readError, fd) ? -1 : call(SYS_pread64, fd, data, size, offset);
+}
+ssize_t pread64(int fd, void* data, size_t size, off64_t offset) {
+  return fails(&test::Control::readError, fd) ? -1 : call(SYS_pread64, fd, data, size, offset);
+}
 ssize_t write(int fd, const void* data, size_t size) {
   return fails(&test::Control::writeError, fd) ? -1 : call(SYS_write, fd, data, size);
 }
