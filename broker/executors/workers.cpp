@@ -13,9 +13,11 @@ namespace {
 // A worker enters its sandbox and answers within milliseconds; one that takes longer hangs.
 constexpr auto kStartLimit = 10 * kj::SECONDS;
 
-// A worker that has died is reaped within milliseconds; one that is still there after this has given up its
-// line and lives on.
-constexpr auto kExitLimit = 1 * kj::SECONDS;
+// A worker that has died is mostly reaped within milliseconds. After this the launcher finds out whether the
+// machine is slow or the worker has given up its line and lives on.
+constexpr auto kExitPatience = 1 * kj::SECONDS;
+// A process that neither ends nor stops sits in the kernel; that is nobody's fault.
+constexpr auto kEndLimit = 10 * kj::SECONDS;
 
 WorkerEnd judge(schema::WorkerExit::Reader exit) {
   if (exit.getBrokeEvents()) return {WorkerEnd::Kind::kMisbehaved, "events"};
@@ -23,6 +25,19 @@ WorkerEnd judge(schema::WorkerExit::Reader exit) {
   if (exit.getSyscall() >= 0 || (exit.isSignal() && exit.getSignal() == SIGSYS))
     return {WorkerEnd::Kind::kMisbehaved, "refused_call", exit.getSyscall()};
   return {};
+}
+
+kj::Promise<WorkerEnd> endAndJudge(kj::Timer& timer, schema::Worker::Client process) {
+  auto ended = kj::Promise<capnp::Response<schema::Worker::EndResults>>(process.endRequest().send());
+  return rpc::withDeadline(timer, kEndLimit, kj::mv(ended))
+      .then(
+          [](capnp::Response<schema::Worker::EndResults>&& response) {
+            const auto end = judge(response.getExit());
+            const bool honest = end.kind == WorkerEnd::Kind::kLost;
+            return honest && response.getLived() ? WorkerEnd{WorkerEnd::Kind::kMisbehaved, "line_given_up"}
+                                                 : end;
+          },
+          [](kj::Exception&&) { return WorkerEnd{}; });
 }
 
 LaunchDenied deniedBy(schema::Denial::Reader denial) {
@@ -38,12 +53,14 @@ kj::Promise<WorkerEnd> judgeEnd(kj::Timer& timer, schema::Worker::Client process
   if (cause == rpc::DisconnectCause::kClosedHere) return WorkerEnd{Kind::kMisbehaved, "no_answer"};
   if (cause == rpc::DisconnectCause::kStalled) return WorkerEnd{Kind::kMisbehaved, "does_not_read"};
   auto exited = kj::Promise<capnp::Response<schema::Worker::ExitedResults>>(process.exitedRequest().send());
-  return rpc::withDeadline(timer, kExitLimit, kj::mv(exited))
+  return rpc::withDeadline(timer, kExitPatience, kj::mv(exited))
       .then(
-          [](capnp::Response<schema::Worker::ExitedResults>&& response) { return judge(response.getExit()); },
-          [](kj::Exception&& exception) {
-            return rpc::isDeadlineExceeded(exception) ? WorkerEnd{Kind::kMisbehaved, "line_given_up"}
-                                                      : WorkerEnd{};
+          [](capnp::Response<schema::Worker::ExitedResults>&& response) -> kj::Promise<WorkerEnd> {
+            return judge(response.getExit());
+          },
+          [&timer, process](kj::Exception&& exception) mutable -> kj::Promise<WorkerEnd> {
+            if (!rpc::isDeadlineExceeded(exception)) return WorkerEnd{};
+            return endAndJudge(timer, kj::mv(process));
           })
       .attach(kj::mv(process));
 }

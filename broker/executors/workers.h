@@ -41,8 +41,8 @@ struct WorkerEnd {
   int syscall = -1;           // that its filter refused, as far as it is known; -1: none
 };
 
-// Judges the worker behind `process`, whose line has ended by `cause`, within a second; kClosedHere: because
-// it did not answer. One that broke the protocol may still live; dropping its capability ends it.
+// Judges the worker behind `process`, whose line has ended by `cause`; kClosedHere: because it did not
+// answer. One that broke the protocol may still live; dropping its capability ends it.
 kj::Promise<WorkerEnd> judgeEnd(kj::Timer& timer, schema::Worker::Client process, rpc::DisconnectCause cause);
 
 void logMisbehaved(redaction::Literal worker, const redaction::Label& session, const WorkerEnd& end);

@@ -36,6 +36,9 @@ interface Worker {
   # SIGKILL; answers when the process has been reaped.
   exited @1 () -> (exit :WorkerExit);
   # Waits. Cancelled when dropped.
+  end @2 () -> (exit :WorkerExit, lived :Bool);
+  # For one whose line has ended: ends it if that is all that has ended, and answers when it has been reaped. `lived`: it took a
+  # stop signal, which a process that is exiting or has been killed no longer does, however long the machine takes to let it go.
 }
 
 interface Launcher {

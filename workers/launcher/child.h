@@ -29,6 +29,8 @@ class Child final : public kj::Refcounted, private kj::TaskSet::ErrorHandler {
 
   kj::Promise<ChildExit> exited() { return exited_.addBranch(); }
   void kill() { reaper_.kill(pid_); }
+  // Whether it lives: if so, it is stopped. Told by what the process does, not by how long it takes.
+  kj::Promise<bool> stop() { return reaper_.stop(pid_); }
 
  private:
   kj::Promise<void> readEvents();

@@ -64,6 +64,14 @@ void Reaper::kill(pid_t child) {
   if (children_.contains(child)) ::kill(child, SIGKILL);
 }
 
+kj::Promise<bool> Reaper::stop(pid_t child) {
+  if (!children_.contains(child)) return false;
+  auto stopped = kj::newPromiseAndFulfiller<bool>();
+  stopping_[child] = kj::mv(stopped.fulfiller);
+  ::kill(child, SIGSTOP);
+  return kj::mv(stopped.promise);
+}
+
 kj::Promise<void> Reaper::run() {
   return loop_.onSignal(SIGCHLD).then([this](int) {
     reap();
@@ -73,7 +81,9 @@ kj::Promise<void> Reaper::run() {
 
 void Reaper::reap() {
   int status = 0;
-  for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+  for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
+    if (auto stopping = stopping_.extract(pid)) stopping.mapped()->fulfill(WIFSTOPPED(status));
+    if (WIFSTOPPED(status)) continue;
     adopted_.erase(pid);
     const auto child = children_.find(pid);
     if (child == children_.end()) continue;

@@ -64,6 +64,16 @@ class WorkerServer final : public schema::Worker::Server {
         [context](const ChildExit& ended) mutable { tell(context.getResults().initExit(), ended); });
   }
 
+  kj::Promise<void> end(EndContext context) override {
+    return child_->stop().then([this, context](bool lived) mutable {
+      child_->kill();
+      return child_->exited().then([context, lived](const ChildExit& ended) mutable {
+        context.getResults().setLived(lived);
+        tell(context.getResults().initExit(), ended);
+      });
+    });
+  }
+
  private:
   kj::Own<Child> child_;
   kj::Maybe<kj::Own<SessionProcess>> session_;

@@ -88,6 +88,25 @@ TEST(Launcher, TellsHowAWorkerEnded) {
   EXPECT_EQ(exit.getExit().getSyscall(), -1);
 }
 
+// Asked while the kill is still on its way: a process that has been killed takes no stop any more, so it does
+// not matter how long it needs to go.
+TEST(Launcher, TellsAWorkerThatLivesFromOneThatIsGoing) {
+  Broker broker;
+  const auto end = [&broker](schema::Worker::Client& worker) {
+    return broker.wait(worker.endRequest().send().then([](auto&& got) { return kj::mv(got); }));
+  };
+  auto living = broker.startPty();
+  const auto ended = end(KJ_ASSERT_NONNULL(living.worker));
+  EXPECT_TRUE(ended.getLived());
+  EXPECT_EQ(ended.getExit().getSignal(), SIGKILL);
+  EXPECT_FALSE(end(KJ_ASSERT_NONNULL(living.worker)).getLived());
+
+  auto going = broker.startPty();
+  auto killed = KJ_ASSERT_NONNULL(going.worker).killRequest().send().ignoreResult();
+  EXPECT_FALSE(end(KJ_ASSERT_NONNULL(going.worker)).getLived());
+  broker.wait(kj::mv(killed));
+}
+
 TEST(Launcher, AWorkerWhoseLineIsClosedEndsByItself) {
   Broker broker;
   auto worker = broker.startPty();
