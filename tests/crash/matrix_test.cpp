@@ -58,6 +58,8 @@ class Cell {
   void drive() {
     if (!rig_.serving()) return;
     end_ = trial_.drive();
+    // Else nobody would end it, and the cell would wait for that.
+    if (end_ == Trial::End::kStuck) return rig_.signal(SIGKILL);
     // A broker that ends by itself is not asked to: it is to say why it ended.
     if (end_ != Trial::End::kSettled || fatal_) return;
     state_ = trial_.state();

@@ -43,13 +43,6 @@ pid_t parentOf(pid_t pid) {
   return close == std::string::npos ? 0 : std::atoi(stat.c_str() + close + 4);
 }
 
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> result;
-  for (const auto& text : texts) result.push_back(const_cast<char*>(text.c_str()));
-  result.push_back(nullptr);
-  return result;
-}
-
 }  // namespace
 
 const char* nameOf(Victim victim) {
@@ -166,9 +159,12 @@ std::vector<pid_t> Rig::find(Victim victim) const {
   std::vector<pid_t> found;
   for (const auto pid : tree()) {
     const auto name = commOf(pid);
-    const bool belowSession = commOf(parentOf(pid)) == "session";
-    const bool matches = victim == Victim::kSession  ? name == "session" && !belowSession
-                         : victim == Victim::kKeeper ? name == "session" && belowSession
+    const auto parent = parentOf(pid);
+    const bool belowSession = commOf(parent) == "session";
+    // The launcher's children bear its name until they have executed what they are to be.
+    const bool matches = victim == Victim::kLauncher  ? name == "launcher" && parent == pid_
+                         : victim == Victim::kSession ? name == "session" && !belowSession
+                         : victim == Victim::kKeeper  ? name == "session" && belowSession
                          : victim == Victim::kCommand
                              ? name != "session" && name != "launcher" && name != "front" && name != "pty"
                              : name == nameOf(victim);

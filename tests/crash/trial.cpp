@@ -31,6 +31,7 @@ Trial::End Trial::drive() {
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while (std::chrono::steady_clock::now() < end) {
     const auto reply = request();
+    if (reply.status == kNeverAnswered) return End::kStuck;
     if (reply.status == 0) {
       // A front that died answers no more; the next one does. Who can't even be connected to is gone.
       if (!rig_.reachable()) return End::kNobody;
@@ -84,6 +85,7 @@ void Trial::attend() {
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while (std::chrono::steady_clock::now() < end) {
     const auto reply = rig_.get(target + "?waitMs=1000");
+    if (reply.status == kNeverAnswered) break;
     if (reply.status == 404 || reply.at("/session/state") == "ended") return;
     if (reply.status == 0 && !rig_.reachable()) return;
     if (reply.status == 0) rig_.post(target + "/input", R"({"data":"\n"})", name_ + "-input");

@@ -17,7 +17,7 @@ class Trial {
   enum class End {
     kSettled,  // the action has an outcome, or the request was refused for good
     kNobody,   // the broker is gone
-    kStuck,    // neither, for half a minute
+    kStuck,    // neither, for half a minute, or a request that was never answered
   };
   // From wherever the action stands to its end.
   End drive();

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kOperations = 4;  // a run
 constexpr std::size_t kMostWaiting =
     40;  // below the broker's own bound, so that no proposal is refused for it
-constexpr std::chrono::microseconds kLongestMoment{100'000};
+constexpr std::chrono::microseconds kLongestMoment{50'000};
 
 std::map<std::string, std::size_t> effectsOf(const Rig& rig) {
   std::map<std::string, std::size_t> effects;
@@ -56,7 +56,7 @@ void Soak::request(Asked& asked) {
   if (asked.approved != 0)
     body += R"(,"approval":{"actionId":")" + asked.action + R"(","expectedRevision":)" +
             std::to_string(asked.approved) + "}";
-  const auto reply = rig_.post("/v1/terminal/run", body + "}", asked.key);
+  const auto reply = heard(rig_.post("/v1/terminal/run", body + "}", asked.key), "a run");
   ++summary_
         .counts["answer " + std::to_string(reply.status) + (reply.code().empty() ? "" : " " + reply.code())];
   if (reply.has("/action/id")) asked.action = reply.at("/action/id");
@@ -71,6 +71,12 @@ void Soak::request(Asked& asked) {
   }
 }
 
+// Whoever dies: a client is answered, or its connection ends.
+Reply Soak::heard(Reply reply, const char* what) {
+  if (reply.status == kNeverAnswered) breach(std::string(what) + " was never answered: " + rig_.log());
+  return reply;
+}
+
 // A restart is an action of its own; this one is never to run, so that each key has one effect.
 void Soak::refuseRestart(const Reply& reply) {
   if (reply.status == 202) rig_.reject(reply.at("/action/id"), reply.number("/action/revision"));
@@ -81,19 +87,21 @@ void Soak::useSession(const Asked& asked) {
   const auto key = "use-" + std::to_string(random_());
   switch (below(5)) {
     case 0:
-      rig_.post(target + "/input", R"({"data":"\n"})", key);
+      heard(rig_.post(target + "/input", R"({"data":"\n"})", key), "input");
       break;
     case 1:
-      rig_.post(target + "/resize", R"({"cols":)" + std::to_string(40 + below(100)) + R"(,"rows":30})", key);
+      heard(rig_.post(target + "/resize", R"({"cols":)" + std::to_string(40 + below(100)) + R"(,"rows":30})",
+                      key),
+            "a resize");
       break;
     case 2:
-      rig_.post(target + "/kill", "{}", key);
+      heard(rig_.post(target + "/kill", "{}", key), "a kill");
       break;
     case 3:
-      refuseRestart(rig_.post(target + "/restart", "{}", key));
+      refuseRestart(heard(rig_.post(target + "/restart", "{}", key), "a restart"));
       break;
     default:
-      rig_.get(target);
+      heard(rig_.get(target), "a read");
   }
   ++summary_.counts["uses of sessions"];
 }
@@ -169,8 +177,8 @@ void Soak::check(Scope scope) {
     if (count > 1) breach(each.key + " ran " + std::to_string(count) + " times");
     if (scope == Scope::kOpen && !each.outcome.empty()) continue;
     if (each.action.empty()) continue;
-    const auto reply = rig_.get("/v1/actions/" + each.action);
-    if (reply.status == 0) continue;  // the front is away
+    const auto reply = heard(rig_.get("/v1/actions/" + each.action), "a read");
+    if (reply.status <= 0) continue;  // the front is away
     const auto state = reply.at("/action/state");
     if (!each.outcome.empty() && state != each.outcome)
       breach(each.key + " was " + each.outcome + " and is " + state);

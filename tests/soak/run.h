@@ -42,6 +42,7 @@ class Soak {
   void operate();
   void request(Asked& asked);
   void useSession(const Asked& asked);
+  Reply heard(Reply reply, const char* what);
   void refuseRestart(const Reply& reply);
   // Drawn before the client runs, so that a seed gives the same kills however the two interleave.
   struct Kill {

@@ -3,17 +3,21 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cerrno>
 #include <cstdio>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <simdjson.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 namespace factionos::test {
 namespace {
+
+constexpr timeval kLongestAnswer{100, 0};
 
 Reply exchange(int fd, const std::string& method, const std::string& target, const std::string& body,
                const Headers& headers) {
@@ -27,6 +31,7 @@ Reply exchange(int fd, const std::string& method, const std::string& target, con
   if (!body.empty())
     text += "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
   text += "\r\n" + body;
+  ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &kLongestAnswer, sizeof kLongestAnswer);
   std::size_t sent = 0;
   while (sent < text.size()) {
     const auto size = ::send(fd, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
@@ -35,10 +40,13 @@ Reply exchange(int fd, const std::string& method, const std::string& target, con
   }
   std::string all;
   std::array<char, 65536> chunk;
-  for (ssize_t size = 0; (size = ::recv(fd, chunk.data(), chunk.size(), 0)) > 0;)
+  ssize_t size = 0;
+  while ((size = ::recv(fd, chunk.data(), chunk.size(), 0)) > 0)
     all.append(chunk.data(), static_cast<std::size_t>(size));
+  const bool late = size < 0 && errno == EAGAIN;
   ::close(fd);
   Reply reply;
+  if (late) reply.status = kNeverAnswered;
   const auto end = all.find("\r\n\r\n");
   if (end == std::string::npos || std::sscanf(all.c_str(), "HTTP/1.1 %d", &reply.status) != 1) return reply;
   std::size_t at = all.find("\r\n") + 2;

@@ -22,6 +22,10 @@ struct Reply {
   std::string code() const { return at("/code"); }
 };
 
+// A connection that was taken and has neither answered nor ended after longer than the front gives any
+// request.
+inline constexpr int kNeverAnswered = -1;
+
 // One request on a connection of its own, over TCP on 127.0.0.1. Status 0: nobody answered.
 Reply request(std::uint16_t port, const std::string& method, const std::string& target,
               const std::string& body, const Headers& headers);

@@ -20,14 +20,14 @@ std::string uniqueName(const std::string& folder) {
   return folder + "/process-" + std::to_string(::getpid()) + "-" + std::to_string(++counter);
 }
 
+}  // namespace
+
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
   std::vector<char*> result;
   for (const auto& text : texts) result.push_back(const_cast<char*>(text.c_str()));
   result.push_back(nullptr);
   return result;
 }
-
-}  // namespace
 
 bool pollPause() {
   return ::poll(nullptr, 0, 5) == 0;

@@ -51,6 +51,8 @@ bool pollPause();  // 5 ms
 
 // Direct and indirect children of `pid` that live (no zombies).
 std::vector<pid_t> descendants(pid_t pid);
+// As execve takes them; they point into `texts`.
+std::vector<char*> pointers(const std::vector<std::string>& texts);
 std::string readFile(const std::string& path);
 void writeFile(const std::string& path, const std::string& text);
 
