@@ -20,7 +20,8 @@ namespace {
 constexpr auto kPublishInterval = 50 * kj::MILLISECONDS;
 // After a snapshot that could not be made: the state can't be read.
 constexpr auto kPublishRetry = 1 * kj::SECONDS;
-// A front that takes no snapshot for so long serves nobody.
+// A front that takes no snapshot for so long serves nobody; nor does one that has not asked for its
+// listeners.
 constexpr auto kPublishLimit = 10 * kj::SECONDS;
 // A front that dies at once is not started in a tight loop.
 constexpr auto kFirstPause = 100 * kj::MILLISECONDS;
@@ -176,6 +177,9 @@ kj::Promise<void> FrontLink::startOnce() {
         if (!started.is<StartedWorker>()) KJ_FAIL_REQUIRE("the launcher refused to start the front");
         front_ = kj::mv(started.get<StartedWorker>());
         FACTIONOS_IF_SOME(front, front_) {
+          tasks_.add(services_.core.timer.afterDelay(kPublishLimit).then([this, start = starts_]() {
+            if (start == starts_ && sink_ == rpc::kNone) giveUp();
+          }));
           return front.line->onDisconnect().then([this](rpc::DisconnectCause cause) { return lost(cause); });
         }
         return kj::READY_NOW;

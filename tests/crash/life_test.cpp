@@ -373,6 +373,19 @@ TEST(Crash, AFailedStartIsRecordedOnceWhoeverDiesMeanwhile) {
   }
 }
 
+// One that lives and does nothing keeps the clients' connections waiting; nobody else would end it.
+TEST(Crash, AFrontThatHangsBeforeItServesIsReplaced) {
+  Rig rig;
+  rig.start(placeOf(Step::kLaunchFront, Edge::kAfter));
+  ASSERT_EQ(rig.await(), Rig::Change::kStopped) << rig.log();
+  ASSERT_TRUE(eventually([&]() { return !rig.find(Victim::kFront).empty(); }));
+  for (const auto pid : rig.find(Victim::kFront)) ::kill(pid, SIGSTOP);
+  rig.resume();
+  ASSERT_TRUE(rig.serving());
+  EXPECT_TRUE(eventually([&]() { return rig.get("/readyz").status == 200; }));
+  EXPECT_EQ(rig.stop(), 0);
+}
+
 TEST(Crash, ManyDeathsLeakNoDescriptorAndNoDirectory) {
   Rig rig;
   rig.start();
