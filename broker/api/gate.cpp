@@ -26,6 +26,8 @@ constexpr auto kPublishLimit = 10 * kj::SECONDS;
 // A front that dies at once is not started in a tight loop.
 constexpr auto kFirstPause = 100 * kj::MILLISECONDS;
 constexpr std::uint64_t kLongestPauseSteps = 50;  // 5 s
+// One that has served for so long did not die of its start.
+constexpr auto kSteady = 60 * kj::SECONDS;
 
 // Whether `fd` is a connection that was accepted on the unix listener: the front can hand over whatever it
 // holds, and the socketpair to us, or the listener itself, bears our own uid.
@@ -160,13 +162,13 @@ schema::Gate::Client FrontLink::gate() {
 }
 
 kj::Promise<void> FrontLink::run() {
-  return startOnce().then([this]() -> kj::Promise<void> {
+  return startOnce().then([this, begun = services_.core.timer.now()]() -> kj::Promise<void> {
     if (closing_) return kj::READY_NOW;
     log(Level::kWarning, "front_lost", {{"starts", starts_}});
-    const auto steps = std::min<std::uint64_t>(starts_, kLongestPauseSteps);
-    return services_.core.timer.afterDelay(kFirstPause * static_cast<std::int64_t>(steps)).then([this]() {
-      return run();
-    });
+    const bool steady = services_.core.timer.now() - begun >= kSteady;
+    pauseSteps_ = steady ? 1 : std::min(pauseSteps_ + 1, kLongestPauseSteps);
+    return services_.core.timer.afterDelay(kFirstPause * static_cast<std::int64_t>(pauseSteps_))
+        .then([this]() { return run(); });
   });
 }
 

@@ -52,6 +52,7 @@ class FrontLink final : private kj::TaskSet::ErrorHandler {
   kj::Maybe<schema::SnapshotSink::Client> sink_;
   std::uint64_t revision_ = 0;
   std::uint64_t starts_ = 0;
+  std::uint64_t pauseSteps_ = 0;  // before the next start
   bool publishing_ = false;
   bool dirty_ = false;
   bool closing_ = false;

@@ -65,7 +65,12 @@ kj::Promise<LoginOutcome> Authenticator::token(std::string_view token) {
     if (failuresLeft_ < 1 || asking_.size() >= kMaxAsking)
       return refused(schema::ProblemCode::RATE_LIMITED, 1000 / kFailuresPerSecond);
     found = asking_.emplace(question, Waiting()).first;
-    tasks_.add(ask(token).then([this, question](const LoginOutcome& outcome) { settle(question, outcome); }));
+    // Whatever happens, those who wait for the answer get one.
+    tasks_.add(kj::evalNow([&]() {
+                 return ask(token);
+               }).catch_([](kj::Exception&&) {
+                   return refused(schema::ProblemCode::NOT_READY);
+                 }).then([this, question](const LoginOutcome& outcome) { settle(question, outcome); }));
   }
   auto answer = kj::newPromiseAndFulfiller<LoginOutcome>();
   found->second.push_back(kj::mv(answer.fulfiller));
@@ -88,9 +93,7 @@ kj::Promise<LoginOutcome> Authenticator::ask(std::string_view token) {
     request.setToken(kj::arrayPtr(reinterpret_cast<const kj::byte*>(token.data()), token.size()));
     auto answered = request.send().then(
         [this, askedIn = epoch_](auto&& response) { return outcomeOf(response.getLogin(), askedIn); });
-    return rpc::withDeadline(timer_, kAskLimit, kj::mv(answered)).catch_([](kj::Exception&&) {
-      return refused(schema::ProblemCode::NOT_READY);
-    });
+    return rpc::withDeadline(timer_, kAskLimit, kj::mv(answered));
   }
   return refused(schema::ProblemCode::NOT_READY);
 }
