@@ -11,6 +11,12 @@ namespace factionos::cli {
 // status.
 using Action = std::function<int()>;
 
+// The whole program: what main() parses, and what the tests walk.
+void addEverything(CLI::App& app, Context& context, Action& action);
+// What was mistaken in a command line, in words of ours: what was typed may be a token, a path or a command,
+// and a terminal's log is no place for it.
+std::string mistakeOf(const CLI::App& app, const CLI::ParseError& error);
+
 void addHomeCommands(CLI::App& app, Context& context, Action& action);    // init, serve, workspace
 void addActionCommands(CLI::App& app, Context& context, Action& action);  // actions, approve, reject, reveal
 void addAdminCommands(CLI::App& app, Context& context, Action& action);   // grant, token, policy

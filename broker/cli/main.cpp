@@ -18,26 +18,15 @@ int main(int argc, char** argv) {
   ::signal(SIGPIPE, SIG_IGN);
   Context context;
   Action action;
-  bool json = false;
   CLI::App app("FactionOS: guarded actions for coding agents");
-  app.require_subcommand(1);
-  app.fallthrough();
-  app.set_version_flag("--version", "factionos 0.1.0");
-  app.add_option("--home", context.homeFlag,
-                 "the home directory (default: $FACTIONOS_HOME, else ~/.factionos)");
-  app.add_flag("--json", json, "machine-readable output");
-  addHomeCommands(app, context, action);
-  addStatusCommands(app, context, action);
-  addRunCommand(app, context, action);
-  addActionCommands(app, context, action);
-  addAdminCommands(app, context, action);
-  addAuditCommands(app, context, action);
+  addEverything(app, context, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kUsage;
+    if (error.get_exit_code() == 0) return app.exit(error);
+    std::cerr << "factionos: " << mistakeOf(app, error) << "; see --help\n";
+    return kUsage;
   }
-  context.format = json ? Format::kJson : Format::kText;
   try {
     return action();
   } catch (const Stop& stop) {

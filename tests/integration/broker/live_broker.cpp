@@ -39,7 +39,8 @@ std::string uniqueKey() {
   return "key-" + std::to_string(++counter);
 }
 
-LiveBroker::LiveBroker(Setup setup) : served_(setup.broker) {
+LiveBroker::LiveBroker(Setup setup)
+    : kernel_(setup.kernel), served_(setup.broker), extraEnvironment_(setup.environment) {
   ::umask(022);
   std::string pattern = "/var/tmp/factionos-test.XXXXXX";
   root_ = ::mkdtemp(pattern.data());
@@ -74,14 +75,19 @@ LiveBroker::~LiveBroker() {
 }
 
 std::vector<std::string> LiveBroker::environment() const {
-  return {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + userHome(), "FACTIONOS_HOME=" + home_, "TERM=dumb",
-          "LANG=C.UTF-8"};
+  std::vector<std::string> all{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + userHome(),
+                               "FACTIONOS_HOME=" + home_, "TERM=dumb", "LANG=C.UTF-8"};
+  all.insert(all.end(), extraEnvironment_.begin(), extraEnvironment_.end());
+  return all;
 }
 
 void LiveBroker::start() {
   std::vector<std::string> arguments{served_};
   if (served_.empty()) arguments = {FACTIONOS_CLI, "serve"};
+  if (kernel_ == Setup::Kernel::kNoUserNamespaces)
+    arguments.insert(arguments.begin(), FACTIONOS_WITHOUT_NAMESPACES);
   arguments.insert(arguments.end(), {"--listen", "127.0.0.1:0", "--print-address"});
+  if (broker_) earlierLog_ += broker_->err();
   broker_ = std::make_unique<Process>(arguments, environment(), root_);
   const auto line = broker_->waitForLine("127.0.0.1:");
   ASSERT_FALSE(line.empty()) << broker_->err();
@@ -95,6 +101,7 @@ void LiveBroker::stop() {
   const auto ended = broker_->finish();
   EXPECT_TRUE(ended.status == 0 || ended.status == 256 + SIGKILL || ended.status == 1)
       << ended.status << ended.err;
+  earlierLog_ += ended.err;
   broker_.reset();
 }
 

@@ -20,6 +20,8 @@ struct Setup {
   std::string limits;                                    // lines of config.toml's [limits]
   std::string policy;                                    // instead of the shipped policy.toml
   std::string broker;  // a factionosd with workers of its own beside it, instead of what the CLI starts
+  enum class Kernel { kAsItIs, kNoUserNamespaces } kernel = Kernel::kAsItIs;
+  std::vector<std::string> environment;  // of broker and CLI, beside the usual: NAME=value
 };
 
 // A home, a workspace and a running broker of their own, made with the CLI as an operator does. Stops and
@@ -37,7 +39,8 @@ class LiveBroker {
   pid_t pid() const { return broker_->pid(); }
   Process& process() { return *broker_; }
   const std::string& initOutput() const { return initOutput_; }
-  std::string log() const { return broker_->err(); }
+  // Of all its starts.
+  std::string log() const { return earlierLog_ + (broker_ ? broker_->err() : std::string()); }
 
   void start();
   void stop();                                 // SIGTERM, and waits
@@ -76,7 +79,10 @@ class LiveBroker {
   std::string workspace_;
   std::string initOutput_;
   std::uint16_t port_ = 0;
+  Setup::Kernel kernel_;
   std::string served_;
+  std::vector<std::string> extraEnvironment_;
+  std::string earlierLog_;
   std::unique_ptr<Process> broker_;
   std::map<std::string, std::string> tokens_;
 };
