@@ -1,16 +1,17 @@
 // factionosd with the same code, sandbox and files as the shipped one, that stops itself where a test says
 // and whose disk and wall clock a test commands:
 //
-//   factionosd-faulty CONTROL-FILE PLACES arguments of factionosd…
+//   factionosd-faulty CONTROL-FILE arguments of factionosd…
 //
-// PLACES: a list by comma of places in the order in which they are reached; at each the process stops
-// (SIGSTOP) and the test decides how it goes on. "a/b": b is looked for only once a was passed. Empty:
+// Control::places: a list by comma of places in the order in which they are reached; at each the process
+// stops (SIGSTOP) and the test decides how it goes on. "a/b": b is looked for only once a was passed. Empty:
 // nowhere.
 #include <cerrno>
 #include <csignal>
 #include <ctime>
 #include <deque>
 #include <mutex>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -49,14 +50,6 @@ long call(long number, Arguments... arguments) {
 
 class Stops final : public broker::StepPoints, public audit::FaultPoints {
  public:
-  explicit Stops(std::string_view list) {
-    while (!list.empty()) {
-      const auto end = list.find_first_of(",/");
-      places_.push_back({std::string(list.substr(0, end)), end == list.npos || list[end] == ','});
-      list = end == list.npos ? std::string_view() : list.substr(end + 1);
-    }
-  }
-
   void reach(broker::Step step, broker::Edge edge) override { passed(test::placeOf(step, edge)); }
   void reach(audit::FaultPoint point) override { passed(test::placeOf(point)); }
 
@@ -66,8 +59,19 @@ class Stops final : public broker::StepPoints, public audit::FaultPoints {
     bool stops;
   };
 
+  void read(std::string_view list) {
+    places_.clear();
+    while (!list.empty()) {
+      const auto end = list.find_first_of(",/");
+      places_.push_back({std::string(list.substr(0, end)), end == list.npos || list[end] == ','});
+      list = end == list.npos ? std::string_view() : list.substr(end + 1);
+    }
+  }
+
   void passed(const std::string& name) {
     const std::lock_guard lock(mutex_);
+    if (const auto set = control->placesSet.load(); std::exchange(read_, set) != set)
+      read(control->places.data());
     if (places_.empty() || places_.front().name != name) return;
     const bool stops = places_.front().stops;
     places_.pop_front();
@@ -78,6 +82,7 @@ class Stops final : public broker::StepPoints, public audit::FaultPoints {
 
   std::mutex mutex_;
   std::deque<Place> places_;
+  std::uint64_t read_ = 0;  // placesSet when places_ was read
 };
 
 }  // namespace
@@ -121,13 +126,13 @@ int clock_gettime(clockid_t clock, timespec* time) noexcept {
 }  // extern "C"
 
 int main(int argc, char** argv) {
-  if (argc < 3) return 2;
+  if (argc < 2) return 2;
   const int file = ::open(argv[1], O_RDWR | O_CLOEXEC);
   void* page = ::mmap(nullptr, sizeof(test::Control), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (file < 0 || page == MAP_FAILED) return 2;
   ::close(file);
   control = static_cast<test::Control*>(page);
-  Stops stops(argv[2]);
-  argv[2] = argv[0];
-  return broker::daemonMain(argc - 2, argv + 2, {.steps = &stops, .writes = &stops});
+  Stops stops;
+  argv[1] = argv[0];
+  return broker::daemonMain(argc - 1, argv + 1, {.steps = &stops, .writes = &stops});
 }

@@ -289,25 +289,26 @@ TEST(Crash, EveryStepOfTheBrokerIsInTheMatrix) {
 }
 
 TEST(Crash, ASessionThatIsKilledByItsOwnerEndsOnceWhoeverDiesMeanwhile) {
+  Rig rig;
   for (const auto edge : {Edge::kBefore, Edge::kAfter}) {
     for (const auto victim : kVictims) {
       SCOPED_TRACE(placeOf(Step::kKill, edge) + ", killed: " + nameOf(victim));
-      Rig rig;
+      const auto name = "killed-" + std::to_string(static_cast<int>(edge)) + nameOf(victim);
       rig.start(placeOf(Step::kReply, Edge::kAfter) + "," + placeOf(Step::kKill, edge));
       std::string session;
       std::string action;
       std::thread client([&]() {
         if (!rig.serving()) return;
-        Trial trial(rig, "killed");
+        Trial trial(rig, name);
         if (!trial.approve()) return;
         action = trial.action();
-        const auto reply = rig.post(
-            "/v1/terminal/run",
-            R"({"workspace":"demo","shell":"echo killed >>effects; read line","approval":{"actionId":")" +
-                action + R"(","expectedRevision":2}})",
-            "killed");
+        const auto reply = rig.post("/v1/terminal/run",
+                                    R"({"workspace":"demo","shell":"echo )" + name +
+                                        R"( >>effects; read line","approval":{"actionId":")" + action +
+                                        R"(","expectedRevision":2}})",
+                                    name);
         session = reply.at("/session/id");
-        rig.post("/v1/terminal/sessions/" + session + "/kill", "{}", "kill");
+        rig.post("/v1/terminal/sessions/" + session + "/kill", "{}", "kill-" + name);
         eventually([&]() {
           const auto seen = rig.get("/v1/actions/" + action);
           return isOutcome(seen.at("/action/state")) || !rig.reachable();
@@ -339,13 +340,14 @@ TEST(Crash, ASessionThatIsKilledByItsOwnerEndsOnceWhoeverDiesMeanwhile) {
 
 // The start fails after intent, and somebody dies while that is recorded.
 TEST(Crash, AFailedStartIsRecordedOnceWhoeverDiesMeanwhile) {
+  Rig rig;
+  int count = 0;
   for (const std::string place :
        {"fail.before", "fail.before/write.after_audit_sync", "fail.before/write.before_commit",
         "fail.before/write.after_commit", "fail.after"}) {
     for (const auto victim : {Victim::kBroker, Victim::kLauncher, Victim::kFront}) {
       SCOPED_TRACE(place + ", killed: " + nameOf(victim));
-      Rig rig;
-      Trial trial(rig, "unstarted");
+      Trial trial(rig, "unstarted-" + std::to_string(count++));
       rig.start("begin.after," + place);
       std::thread client([&]() {
         if (!rig.serving()) return;

@@ -1,5 +1,6 @@
 // Every durable change and every call of an action's life × every process × SIGKILL. The broker stops itself
 // at the named place, so that the kill comes at exactly that moment; nothing sleeps.
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <thread>
@@ -22,7 +23,8 @@ std::string uniqueName() {
   return "trial-" + std::to_string(++counter);
 }
 
-// One cell of the matrix: a trial, a place at which the broker stops, and who is killed then.
+// One cell of the matrix: a trial, a place at which the broker stops, and who is killed then. A broker that
+// lives on serves the next cell, too.
 class Cell {
  public:
   Cell(Rig& rig, std::string place, Victim victim)
@@ -30,23 +32,23 @@ class Cell {
 
   void run() {
     SCOPED_TRACE(place_ + ", killed: " + nameOf(victim_));
-    rig_.start(place_);
-    std::thread client([this]() { drive(); });
+    const bool fresh = begin();
+    std::thread client([this, fresh]() { drive(fresh); });
     if (rig_.await() == Rig::Change::kEnded) {
       client.join();
       FAIL() << "never reached;" << trial_.trace() << "\n" << rig_.log();
     }
+    stopped_ = true;
     const auto all = rig_.tree();
     const auto victims = rig_.find(victim_);
     for (const auto pid : victims) ::kill(pid, SIGKILL);
     // Where there is no such process, its death changes nothing and the whole trial must succeed.
     exists_ = !victims.empty();
-    fatal_ = exists_ && (victim_ == Victim::kBroker || victim_ == Victim::kLauncher);
+    const bool fatal = exists_ && (victim_ == Victim::kBroker || victim_ == Victim::kLauncher);
     if (victim_ != Victim::kBroker) rig_.resume();
-    while (rig_.await() == Rig::Change::kStopped) rig_.resume();
+    while (fatal && rig_.await() == Rig::Change::kStopped) rig_.resume();
     client.join();
-    EXPECT_TRUE(Rig::gone(all)) << "something of the session lives on";
-    fatal_ ? expectNextLife() : expectThisLife();
+    fatal ? expectNextLife(all) : expectThisLife();
     const auto verdict = rig_.verify();
     EXPECT_TRUE(verdict.intact()) << audit::nameOf(verdict.breach) << " at " << verdict.sequence;
     EXPECT_LE(trial_.beginnings(), 1U);
@@ -55,33 +57,44 @@ class Cell {
   }
 
  private:
-  void drive() {
-    if (!rig_.serving()) return;
-    end_ = trial_.drive();
-    // Else nobody would end it, and the cell would wait for that.
-    if (end_ == Trial::End::kStuck) return rig_.signal(SIGKILL);
-    // A broker that ends by itself is not asked to: it is to say why it ended.
-    if (end_ != Trial::End::kSettled || fatal_) return;
-    state_ = trial_.state();
-    cleared_ = eventually([this]() { return rig_.scratchIsEmpty(); }, 10);
-    rig_.signal(SIGTERM);
+  // Whether a broker was started for it.
+  bool begin() {
+    // Passed at the start alone.
+    if (place_.starts_with(broker::nameOf(Step::kLaunchFront)) && rig_.alive()) {
+      EXPECT_EQ(rig_.stop(), 0);
+    }
+    const bool fresh = !rig_.alive();
+    fresh ? rig_.start(place_) : rig_.stopAt(place_);
+    return fresh;
   }
 
-  // The broker lived on: its client had an end, and nothing is left.
+  void drive(bool fresh) {
+    if (fresh && !rig_.serving()) return;
+    end_ = trial_.drive();
+    // Nobody else would end a broker that never came to the place, or that leaves its client without an end.
+    if (!stopped_ || end_ == Trial::End::kStuck) rig_.signal(SIGKILL);
+  }
+
+  // The broker lives on: its client had an end, and nothing of the session is left.
   void expectThisLife() {
-    EXPECT_EQ(rig_.status(), 0);
+    EXPECT_FALSE(rig_.ended()) << rig_.status();
     EXPECT_EQ(end_, Trial::End::kSettled) << trial_.trace();
-    EXPECT_TRUE(isOutcome(state_)) << state_ << trial_.trace();
-    EXPECT_TRUE(cleared_) << "a scratch directory is left";
+    const auto state = trial_.state();
+    EXPECT_TRUE(isOutcome(state)) << state << trial_.trace();
+    EXPECT_TRUE(eventually([this]() {
+      return rig_.find(Victim::kSession).empty() && rig_.find(Victim::kKeeper).empty() &&
+             rig_.find(Victim::kCommand).empty() && rig_.scratchIsEmpty();
+    })) << "something of the session lives on";
     EXPECT_LE(trial_.effects(), 1U);
-    if (state_ == "succeeded" || victim_ == Victim::kFront || !exists_) {
-      EXPECT_EQ(state_, "succeeded") << trial_.trace();
+    if (state == "succeeded" || victim_ == Victim::kFront || !exists_) {
+      EXPECT_EQ(state, "succeeded") << trial_.trace();
       EXPECT_EQ(trial_.effects(), 1U);
     }
   }
 
-  // The broker is gone. The next one takes the action up where it stands.
-  void expectNextLife() {
+  // The broker is gone, and `all` with it. The next one takes the action up where it stands.
+  void expectNextLife(const std::vector<pid_t>& all) {
+    EXPECT_TRUE(Rig::gone(all)) << "something of the session lives on";
     EXPECT_EQ(rig_.status(), victim_ == Victim::kBroker ? 256 + SIGKILL : 1);
     const auto before = trial_.effects();
     EXPECT_LE(before, 1U);
@@ -101,9 +114,6 @@ class Cell {
       EXPECT_EQ(state, "succeeded") << "the approval was lost" << trial_.trace();
       EXPECT_EQ(trial_.effects(), 1U);
     }
-    rig_.signal(SIGTERM);
-    EXPECT_EQ(rig_.await(), Rig::Change::kEnded);
-    EXPECT_EQ(rig_.status(), 0);
   }
 
   Rig& rig_;
@@ -111,11 +121,20 @@ class Cell {
   Victim victim_;
   Trial trial_;
   Trial::End end_ = Trial::End::kNobody;
-  std::string state_;
   bool exists_ = false;
-  std::atomic<bool> fatal_{false};
-  bool cleared_ = false;
+  std::atomic<bool> stopped_{false};
 };
+
+// The cells of one place, and the orderly end of the broker that outlived the last of them.
+template <typename Victims>
+void runAll(const std::string& place, const Victims& victims) {
+  Rig rig;
+  for (const auto victim : victims) Cell(rig, place, victim).run();
+  const auto all = rig.tree();
+  EXPECT_EQ(rig.stop(), 0) << rig.log();
+  EXPECT_TRUE(Rig::gone(all));
+  EXPECT_TRUE(rig.verify().intact());
+}
 
 std::vector<std::string> stepPlaces() {
   std::vector<std::string> places;
@@ -159,15 +178,13 @@ std::string testName(const testing::TestParamInfo<std::string>& info) {
 
 class AtEveryStep : public testing::TestWithParam<std::string> {};
 TEST_P(AtEveryStep, WhoeverIsKilledTheEffectIsNeverTwiceAndNothingIsLost) {
-  Rig rig;
-  for (const auto victim : kVictims) Cell(rig, GetParam(), victim).run();
+  runAll(GetParam(), kVictims);
 }
 INSTANTIATE_TEST_SUITE_P(Matrix, AtEveryStep, testing::ValuesIn(stepPlaces()), testName);
 
 class AtEveryWrite : public testing::TestWithParam<std::string> {};
 TEST_P(AtEveryWrite, TheBrokersDeathLeavesStateAndAuditThatAgree) {
-  Rig rig;
-  for (const auto victim : {Victim::kBroker, Victim::kLauncher}) Cell(rig, GetParam(), victim).run();
+  runAll(GetParam(), std::array{Victim::kBroker, Victim::kLauncher});
 }
 INSTANTIATE_TEST_SUITE_P(Matrix, AtEveryWrite, testing::ValuesIn(writePlaces()), testName);
 
@@ -178,9 +195,10 @@ TEST_P(InRecovery, ADeathInRecoveryIsRecoveredFrom) {
   for (const auto victim : {Victim::kBroker, Victim::kLauncher}) {
     SCOPED_TRACE(nameOf(victim));
     Trial trial(rig, uniqueName());
-    rig.start("start.after");
+    const bool fresh = !rig.alive();
+    fresh ? rig.start("start.after") : rig.stopAt("start.after");
     std::thread client([&]() {
-      if (rig.serving()) trial.drive();
+      if (!fresh || rig.serving()) trial.drive();
     });
     ASSERT_EQ(rig.await(), Rig::Change::kStopped);
     auto all = rig.tree();
@@ -204,10 +222,9 @@ TEST_P(InRecovery, ADeathInRecoveryIsRecoveredFrom) {
     EXPECT_EQ(trial.drive(), Trial::End::kSettled) << trial.trace();
     EXPECT_EQ(trial.effects(), before);
     EXPECT_EQ(trial.beginnings(), 1U);
-    rig.signal(SIGTERM);
-    EXPECT_EQ(rig.await(), Rig::Change::kEnded);
     EXPECT_TRUE(rig.verify().intact());
   }
+  EXPECT_EQ(rig.stop(), 0);
 }
 
 std::vector<std::string> recoveryPlaces() {

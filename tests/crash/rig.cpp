@@ -82,7 +82,15 @@ Rig::~Rig() {
   std::filesystem::remove_all(root_, error);
 }
 
+void Rig::stopAt(const std::string& places) {
+  ASSERT_LT(places.size(), control_->places.size());
+  control_->places.fill('\0');
+  places.copy(control_->places.data(), places.size());
+  ++control_->placesSet;
+}
+
 void Rig::start(const std::string& places) {
+  stopAt(places);
   if (address_ >= 0) ::close(address_);
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
@@ -93,9 +101,8 @@ void Rig::start(const std::string& places) {
   ::posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
   ::posix_spawn_file_actions_addopen(&actions, 2, (root_ + "/log").c_str(), O_WRONLY | O_CREAT | O_APPEND,
                                      0600);
-  const std::vector<std::string> texts{
-      FACTIONOS_FAULTY, root_ + "/control", places,           "--home", home_,
-      "--listen",       "127.0.0.1:0",      "--print-address"};
+  const std::vector<std::string> texts{FACTIONOS_FAULTY, root_ + "/control", "--home",         home_,
+                                       "--listen",       "127.0.0.1:0",      "--print-address"};
   const auto variables = environmentOf(home_);
   EXPECT_EQ(::posix_spawn(&pid_, FACTIONOS_FAULTY, &actions, nullptr, pointers(texts).data(),
                           pointers(variables).data()),
@@ -147,6 +154,12 @@ int Rig::kill() {
   signal(SIGKILL);
   while (await() == Change::kStopped) {
   }
+  return status_;
+}
+
+int Rig::stop() {
+  signal(SIGTERM);
+  while (await() == Change::kStopped) resume();
   return status_;
 }
 

@@ -15,8 +15,9 @@ namespace factionos::test {
 
 // Whom a test kills.
 enum class Victim { kBroker, kLauncher, kFront, kSession, kKeeper, kPty, kCommand };
-inline constexpr Victim kVictims[] = {Victim::kBroker, Victim::kLauncher, Victim::kFront,  Victim::kSession,
-                                      Victim::kKeeper, Victim::kPty,      Victim::kCommand};
+// Those whose death ends the broker come last, so that one broker serves the cells before.
+inline constexpr Victim kVictims[] = {Victim::kFront,   Victim::kSession, Victim::kKeeper,  Victim::kPty,
+                                      Victim::kCommand, Victim::kBroker,  Victim::kLauncher};
 const char* nameOf(Victim victim);
 
 // A home and a workspace of their own, served by factionosd-faulty, one start after the other. The caller
@@ -30,6 +31,8 @@ class Rig {
 
   // Starts a broker that stops at `places` (see faulty_broker.cpp). Does not wait.
   void start(const std::string& places = {});
+  // The same for a broker that runs, in place of what it was told before.
+  void stopAt(const std::string& places);
   // Until it takes connections; false if it ended instead.
   bool serving();
   enum class Change { kStopped, kEnded };
@@ -39,8 +42,9 @@ class Rig {
   bool ended();
   void resume() const;
   void signal(int number) const;
-  // Ends it by SIGKILL or waits for its end; exit status, or 256 + signal.
+  // Ends it by SIGKILL, or in order; exit status, or 256 + signal.
   int kill();
+  int stop();
   int status() const { return status_; }
   bool dumpedCore() const { return dumped_; }
   bool alive() const { return pid_ > 0; }

@@ -1,5 +1,8 @@
-// soak --runs N --seed S: N times some random operations and one SIGKILL at a random moment; exits 1 if any
-// promise was broken. The same seed draws the same operations and kills; what they meet is the machine's.
+// soak [--runs N] [--share K] [--seed S]: N times some random operations and one SIGKILL at a random moment;
+// exits 1 if any promise was broken. The same seed draws the same operations and kills; what they meet is the
+// machine's. N is FACTIONOS_SOAK_RUNS of the environment where it is not given, else 200; with a share only
+// N/K are made.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -26,13 +29,17 @@ void print(const Summary& summary, double seconds) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::uint64_t runs = 200;
+  const char* wanted = std::getenv("FACTIONOS_SOAK_RUNS");
+  std::uint64_t runs = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 200;
+  std::uint64_t share = 1;
   std::uint64_t seed = std::random_device()();
   for (int i = 1; i + 1 < argc; i += 2) {
     const auto number = std::strtoull(argv[i + 1], nullptr, 10);
     if (std::string_view(argv[i]) == "--runs") runs = number;
+    if (std::string_view(argv[i]) == "--share") share = std::max<std::uint64_t>(number, 1);
     if (std::string_view(argv[i]) == "--seed") seed = number;
   }
+  runs = (runs + share - 1) / share;
   becomeOrdinaryUser();
   std::printf("soak --runs %llu --seed %llu\n", static_cast<unsigned long long>(runs),
               static_cast<unsigned long long>(seed));
