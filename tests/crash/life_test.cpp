@@ -1,13 +1,10 @@
-// The changes that belong to no run, the broker's death in the middle of each, and what many deaths leave
-// behind.
+// The changes that belong to no run, and the broker's death in the middle of each.
 #include <csignal>
-#include <optional>
 #include <thread>
 
 #include <gtest/gtest.h>
 
 #include "process.h"
-#include "tests/crash/inspector.h"
 #include "tests/crash/operator_line.h"
 #include "tests/crash/places.h"
 #include "tests/crash/trial.h"
@@ -286,148 +283,6 @@ TEST(Crash, EveryStepOfTheBrokerIsInTheMatrix) {
     covered[static_cast<std::size_t>(step)] = true;
   for (const auto& act : kActs) covered[static_cast<std::size_t>(act.step)] = true;
   for (std::size_t i = 0; i < covered.size(); ++i) EXPECT_TRUE(covered[i]) << nameOf(static_cast<Step>(i));
-}
-
-TEST(Crash, ASessionThatIsKilledByItsOwnerEndsOnceWhoeverDiesMeanwhile) {
-  Rig rig;
-  for (const auto edge : {Edge::kBefore, Edge::kAfter}) {
-    for (const auto victim : kVictims) {
-      SCOPED_TRACE(placeOf(Step::kKill, edge) + ", killed: " + nameOf(victim));
-      const auto name = "killed-" + std::to_string(static_cast<int>(edge)) + nameOf(victim);
-      rig.start(placeOf(Step::kReply, Edge::kAfter) + "," + placeOf(Step::kKill, edge));
-      std::string session;
-      std::string action;
-      std::thread client([&]() {
-        if (!rig.serving()) return;
-        Trial trial(rig, name);
-        if (!trial.approve()) return;
-        action = trial.action();
-        const auto reply = rig.post("/v1/terminal/run",
-                                    R"({"workspace":"demo","shell":"echo )" + name +
-                                        R"( >>effects; read line","approval":{"actionId":")" + action +
-                                        R"(","expectedRevision":2}})",
-                                    name);
-        session = reply.at("/session/id");
-        rig.post("/v1/terminal/sessions/" + session + "/kill", "{}", "kill-" + name);
-        eventually([&]() {
-          const auto seen = rig.get("/v1/actions/" + action);
-          return isOutcome(seen.at("/action/state")) || !rig.reachable();
-        });
-        rig.signal(SIGTERM);
-      });
-      ASSERT_EQ(rig.await(), Rig::Change::kStopped) << rig.log();
-      rig.resume();
-      if (rig.await() == Rig::Change::kStopped) {
-        const auto all = rig.tree();
-        for (const auto pid : rig.find(victim)) ::kill(pid, SIGKILL);
-        if (victim != Victim::kBroker) rig.resume();
-        while (rig.await() == Rig::Change::kStopped) rig.resume();
-        client.join();
-        EXPECT_TRUE(Rig::gone(all));
-      } else {
-        client.join();
-        ADD_FAILURE() << "never reached " << rig.log();
-      }
-      rig.start();
-      ASSERT_TRUE(rig.serving()) << rig.log();
-      EXPECT_EQ(rig.get("/v1/actions/" + action).at("/action/state"), "failed");
-      EXPECT_TRUE(rig.verify().intact());
-      rig.signal(SIGTERM);
-      EXPECT_EQ(rig.await(), Rig::Change::kEnded);
-    }
-  }
-}
-
-// The start fails after intent, and somebody dies while that is recorded.
-TEST(Crash, AFailedStartIsRecordedOnceWhoeverDiesMeanwhile) {
-  Rig rig;
-  int count = 0;
-  for (const std::string place :
-       {"fail.before", "fail.before/write.after_audit_sync", "fail.before/write.before_commit",
-        "fail.before/write.after_commit", "fail.after"}) {
-    for (const auto victim : {Victim::kBroker, Victim::kLauncher, Victim::kFront}) {
-      SCOPED_TRACE(place + ", killed: " + nameOf(victim));
-      Trial trial(rig, "unstarted-" + std::to_string(count++));
-      rig.start("begin.after," + place);
-      std::thread client([&]() {
-        if (!rig.serving()) return;
-        if (trial.drive() == Trial::End::kSettled) rig.signal(SIGTERM);
-      });
-      ASSERT_EQ(rig.await(), Rig::Change::kStopped) << rig.log();
-      for (const auto pid : rig.find(Victim::kSession)) ::kill(pid, SIGKILL);
-      rig.resume();
-      ASSERT_EQ(rig.await(), Rig::Change::kStopped) << rig.log();
-      const auto all = rig.tree();
-      for (const auto pid : rig.find(victim)) ::kill(pid, SIGKILL);
-      if (victim != Victim::kBroker) rig.resume();
-      while (rig.await() == Rig::Change::kStopped) rig.resume();
-      client.join();
-      EXPECT_TRUE(Rig::gone(all));
-      rig.start();
-      ASSERT_TRUE(rig.serving()) << rig.log();
-      EXPECT_EQ(trial.state(), "failed");
-      EXPECT_EQ(trial.drive(), Trial::End::kSettled) << trial.trace();
-      EXPECT_EQ(trial.effects(), 0U);
-      rig.signal(SIGTERM);
-      EXPECT_EQ(rig.await(), Rig::Change::kEnded);
-      EXPECT_TRUE(rig.verify().intact());
-    }
-  }
-}
-
-// One that lives and does nothing keeps the clients' connections waiting; nobody else would end it.
-TEST(Crash, AFrontThatHangsBeforeItServesIsReplaced) {
-  Rig rig;
-  rig.start(placeOf(Step::kLaunchFront, Edge::kAfter));
-  ASSERT_EQ(rig.await(), Rig::Change::kStopped) << rig.log();
-  ASSERT_TRUE(eventually([&]() { return !rig.find(Victim::kFront).empty(); }));
-  for (const auto pid : rig.find(Victim::kFront)) ::kill(pid, SIGSTOP);
-  rig.resume();
-  ASSERT_TRUE(rig.serving());
-  EXPECT_TRUE(eventually([&]() { return rig.get("/readyz").status == 200; }));
-  EXPECT_EQ(rig.stop(), 0);
-}
-
-TEST(Crash, ManyDeathsLeakNoDescriptorAndNoDirectory) {
-  Rig rig;
-  rig.start();
-  ASSERT_TRUE(rig.serving());
-  const auto one = [&rig](const std::string& name, std::optional<Victim> victim) {
-    Trial trial(rig, name);
-    std::thread client([&]() { trial.drive(); });
-    EXPECT_TRUE(eventually([&]() { return trial.effects() == 1; })) << trial.trace();
-    if (victim) {
-      for (const auto pid : rig.find(*victim)) ::kill(pid, SIGKILL);
-    }
-    client.join();
-    EXPECT_TRUE(isOutcome(trial.state())) << trial.trace();
-  };
-  one("first", std::nullopt);
-  const auto settled = [&rig]() {
-    return rig.find(Victim::kSession).empty() && rig.find(Victim::kPty).size() == 1 &&
-           rig.find(Victim::kFront).size() == 1 && rig.scratchIsEmpty();
-  };
-  ASSERT_TRUE(eventually(settled));
-  const auto broker = rig.descriptors(Victim::kBroker);
-  const auto launcher = rig.descriptors(Victim::kLauncher);
-  if (!broker || !launcher)
-    GTEST_SKIP() << "descriptors of processes that are not dumpable: only root may count them";
-  for (const auto victim :
-       {Victim::kFront, Victim::kSession, Victim::kKeeper, Victim::kPty, Victim::kCommand}) {
-    SCOPED_TRACE(nameOf(victim));
-    for (int i = 0; i < 3; ++i) {
-      one(std::string(nameOf(victim)) + std::to_string(i), victim);
-      EXPECT_TRUE(eventually([&]() { return rig.find(Victim::kSession).empty() && rig.scratchIsEmpty(); }));
-    }
-    // And once more in peace, after which a spare pty worker waits again.
-    one(std::string(nameOf(victim)) + "-last", std::nullopt);
-    EXPECT_TRUE(eventually(settled));
-    EXPECT_TRUE(eventually([&]() {
-      return *rig.descriptors(Victim::kBroker) == *broker && *rig.descriptors(Victim::kLauncher) == *launcher;
-    })) << "broker "
-        << *broker << " to " << *rig.descriptors(Victim::kBroker) << ", launcher " << *launcher << " to "
-        << *rig.descriptors(Victim::kLauncher);
-  }
 }
 
 }  // namespace

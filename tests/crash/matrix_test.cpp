@@ -168,25 +168,17 @@ std::vector<std::string> writePlaces() {
   return places;
 }
 
-std::string testName(const testing::TestParamInfo<std::string>& info) {
-  auto name = info.param;
-  for (auto& each : name) {
-    if (each == '.' || each == '/') each = '_';
-  }
-  return name;
-}
-
 class AtEveryStep : public testing::TestWithParam<std::string> {};
 TEST_P(AtEveryStep, WhoeverIsKilledTheEffectIsNeverTwiceAndNothingIsLost) {
   runAll(GetParam(), kVictims);
 }
-INSTANTIATE_TEST_SUITE_P(Matrix, AtEveryStep, testing::ValuesIn(stepPlaces()), testName);
+INSTANTIATE_TEST_SUITE_P(Matrix, AtEveryStep, testing::ValuesIn(stepPlaces()), placeName);
 
 class AtEveryWrite : public testing::TestWithParam<std::string> {};
 TEST_P(AtEveryWrite, TheBrokersDeathLeavesStateAndAuditThatAgree) {
   runAll(GetParam(), std::array{Victim::kBroker, Victim::kLauncher});
 }
-INSTANTIATE_TEST_SUITE_P(Matrix, AtEveryWrite, testing::ValuesIn(writePlaces()), testName);
+INSTANTIATE_TEST_SUITE_P(Matrix, AtEveryWrite, testing::ValuesIn(writePlaces()), placeName);
 
 // Death while the next start mends what the last death left.
 class InRecovery : public testing::TestWithParam<std::string> {};
@@ -237,7 +229,7 @@ std::vector<std::string> recoveryPlaces() {
   }
   return places;
 }
-INSTANTIATE_TEST_SUITE_P(Matrix, InRecovery, testing::ValuesIn(recoveryPlaces()), testName);
+INSTANTIATE_TEST_SUITE_P(Matrix, InRecovery, testing::ValuesIn(recoveryPlaces()), placeName);
 
 }  // namespace
 }  // namespace factionos::test

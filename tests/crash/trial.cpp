@@ -1,5 +1,6 @@
 #include "tests/crash/trial.h"
 
+#include <algorithm>
 #include <chrono>
 #include <sstream>
 
@@ -14,6 +15,13 @@ constexpr auto kPatience = std::chrono::seconds(30);
 
 bool isOutcome(const std::string& state) {
   return state == "succeeded" || state == "failed" || state == "timed_out";
+}
+
+std::string placeName(const testing::TestParamInfo<std::string>& info) {
+  auto name = info.param;
+  std::ranges::replace_if(
+      name, [](char each) { return each == '.' || each == '/'; }, '_');
+  return name;
 }
 
 Reply Trial::request() {

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include <gtest/gtest.h>
+
 #include "tests/crash/rig.h"
 
 namespace factionos::test {
@@ -51,5 +53,8 @@ class Trial {
 };
 
 bool isOutcome(const std::string& state);
+
+// A test's name from the place that it stops at.
+std::string placeName(const testing::TestParamInfo<std::string>& info);
 
 }  // namespace factionos::test
