@@ -83,7 +83,7 @@ struct Box {
   kj::Maybe<schema::Worker::Client> front;
 };
 
-class HostileCommand : public testing::TestWithParam<Story> {};
+class HostileCommand : public StoryTest {};
 INSTANTIATE_TEST_SUITE_P(Stories, HostileCommand, testing::Values(Story::kNamespaces, Story::kForbidden),
                          storyName);
 

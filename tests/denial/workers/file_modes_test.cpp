@@ -8,7 +8,7 @@
 namespace factionos::test {
 namespace {
 
-class FileModes : public testing::TestWithParam<Story> {};
+class FileModes : public StoryTest {};
 INSTANTIATE_TEST_SUITE_P(Stories, FileModes, testing::Values(Story::kNamespaces, Story::kForbidden),
                          storyName);
 

@@ -7,7 +7,7 @@
 namespace factionos::test {
 namespace {
 
-class SharedUid : public testing::TestWithParam<Story> {};
+class SharedUid : public StoryTest {};
 INSTANTIATE_TEST_SUITE_P(Stories, SharedUid, testing::Values(Story::kNamespaces, Story::kForbidden),
                          storyName);
 

@@ -47,6 +47,39 @@ TEST(Life, P41_E12_P80_AKilledBrokerTakesItsSessionsAndTheActionIsNeverRunAgain)
   EXPECT_NE(broker.cli({"audit", "list"}).out.find("unknown"), std::string::npos);
 }
 
+TEST(Life, P41_WorkersKilledAndThenTheBrokerLeaveNothingAndTheRecordSaysSo) {
+  for (const std::string worker : {"pty", "session", "launcher"}) {
+    LiveBroker broker;
+    const auto token = broker.token();
+    const auto started = startLong(broker, token);
+    const auto all = descendants(broker.pid());
+    ::kill(broker.child(worker), SIGKILL);
+    ::kill(broker.pid(), SIGKILL);
+    expectGone(all);
+    broker.stop();
+    broker.start();
+    const auto action = broker.action(started.action, token);
+    EXPECT_EQ(action.at("/action/state"), "failed") << worker << action.body;
+    EXPECT_FALSE(action.at("/action/failureCode").empty()) << worker;
+    EXPECT_EQ(readFile(broker.workspace() + "/count"), "x\n") << worker;
+    EXPECT_EQ(broker.cli({"audit", "verify"}).status, 0) << worker;
+  }
+}
+
+// A workspace that is gone is refused; no other directory takes its place.
+TEST(Life, P6_ASessionIsInItsWorkspaceOrNowhere) {
+  LiveBroker broker;
+  const auto token = broker.token();
+  EXPECT_EQ(outputOf(broker.outcome(R"("command":["pwd"])", token, "k1")), broker.workspace() + "\n");
+  const auto id = broker.propose(R"("command":["pwd"])", token, "k2").at("/action/id");
+  ASSERT_EQ(broker.approve(id).status, 0);
+  std::filesystem::rename(broker.workspace(), broker.workspace() + "-gone");
+  const auto refused = broker.execute(R"("command":["pwd"])", token, "k2", id);
+  EXPECT_GE(refused.status, 400) << refused.body;
+  EXPECT_FALSE(refused.code().empty());
+  std::filesystem::rename(broker.workspace() + "-gone", broker.workspace());
+}
+
 TEST(Life, ALostLauncherEndsTheBrokerWithNothingLeft) {
   LiveBroker broker;
   const auto token = broker.token();
@@ -126,6 +159,20 @@ TEST(Life, AFrontThatItsFilterEndedIsStartedAgainAndTheLogNamesTheCall) {
                 std::to_string(SYS_openat)),
             "");
   EXPECT_TRUE(eventually([&]() { return request(broker.port(), "GET", "/healthz", "", {}).status == 200; }));
+}
+
+// Without a mount namespace the modes of the home are in the reach of every command; its descriptors are not.
+TEST(Life, TheHomeIsClosedAgainWhereACommandCanOpenItsModes) {
+  LiveBroker broker({.kernel = Setup::Kernel::kNoUserNamespaces});
+  const auto token = broker.token();
+  const auto mode = [&broker]() { return std::filesystem::status(broker.home()).permissions(); };
+  const auto started = startLong(broker, token);
+  const auto posture = broker.get("/v1/terminal/sessions/" + started.session, token).body;
+  EXPECT_NE(posture.find("metadata:unguarded"), std::string::npos) << posture;
+  const auto opened = broker.outcome(
+      R"("shell":)" + json("chmod 0777 " + broker.home() + " && stat -c %a " + broker.home()), token, "k2");
+  EXPECT_NE(outputOf(opened).find("777"), std::string::npos) << "the control: it could be opened";
+  EXPECT_EQ(mode(), std::filesystem::perms::owner_all);
 }
 
 TEST(Life, SessionsLiveOnWhenTheFrontIsKilled) {

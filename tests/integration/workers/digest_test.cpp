@@ -187,7 +187,7 @@ TEST(Digest, WhatACommandDoesToItsOperandsIsNoDrift) {
   }
 }
 
-class Script : public testing::TestWithParam<Story> {};
+class Script : public StoryTest {};
 INSTANTIATE_TEST_SUITE_P(Stories, Script, testing::Values(Story::kNamespaces, Story::kForbidden), storyName);
 
 TEST_P(Script, RunsByItsHashedInterpreterWithItsArguments) {

@@ -18,6 +18,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -48,7 +49,9 @@ void writeFile(const char* path, const std::string& text) {
 }
 
 // In a user namespace of its own, whose count of further ones is then set to 0: the kernel's own refusal.
+// Where there is none to be had, nothing is left to do.
 void forbidUserNamespaces() {
+  if (!hasNamespaces()) return;
   const std::string user = std::to_string(getuid());
   const std::string group = std::to_string(getgid());
   must(unshare(CLONE_NEWUSER) == 0, "unshare");
@@ -103,7 +106,7 @@ void fill(schema::CommandSpec::Builder spec, const CommandLine& command, const s
   spec.setNetwork(command.network);
   spec.setScratch(scratch.c_str());
   spec.setApiPort(command.apiPort);
-  spec.setHasMountNamespace(command.story == Story::kNamespaces);
+  spec.setHasMountNamespace(command.story == Story::kNamespaces && hasNamespaces());
 }
 
 struct Wish {
@@ -541,6 +544,21 @@ void expectNothingAlive() {
   std::string names;
   for (const pid_t pid : left) names += nameOf(pid) + " ";
   EXPECT_TRUE(left.empty()) << "still alive: " << names;
+}
+
+bool hasNamespaces() {
+  static const bool has = [] {
+    const pid_t child = fork();
+    // Some systems grant the user namespace and refuse what it is for.
+    if (child == 0)
+      _exit(unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
+                    mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0
+                ? 0
+                : 1);
+    int status = 1;
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  }();
+  return has;
 }
 
 bool refusesConnections(std::uint16_t port) {

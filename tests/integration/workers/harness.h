@@ -32,8 +32,11 @@ enum class Kernel {
   kNoLandlock,        // its calls answer ENOSYS
 };
 
-// The namespaces that a command may have: none are forced off by the kernel or by CommandSpec.
+// The namespaces that a command gets: all that this machine's kernel allows, or none by CommandSpec.
 enum class Story { kNamespaces, kForbidden };
+
+// Whether the kernel lets an ordinary user have a user and a mount namespace here.
+bool hasNamespaces();
 
 // Directories of one test: a workspace, a home of FactionOS, a scratch directory. Removed at the end.
 class World {
@@ -93,7 +96,7 @@ class Running {
   // Until `text` has been printed; fails the test otherwise.
   void expectOutput(const std::string& text);
   [[nodiscard]] const std::string& output() const;  // so far
-  std::string input(const std::string& data);  // the denial's code, or empty
+  std::string input(const std::string& data);       // the denial's code, or empty
   std::string inputTarget;
   std::string resize(std::uint16_t columns, std::uint16_t rows);
   std::string signal(int number);
@@ -197,7 +200,13 @@ std::string denialText(schema::Denial::Reader denial);
 // Skips, or fails where FACTIONOS_REQUIRE_ALL=1 says that this machine must have everything.
 bool lacks(const char* feature);
 
-// Both stories of a kernel, for parametrised tests.
+// A test of both stories, or of the one with namespaces, which skips aloud where the kernel refuses them.
+class StoryTest : public testing::TestWithParam<Story> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == Story::kNamespaces && !hasNamespaces() && lacks("user namespaces")) GTEST_SKIP();
+  }
+};
 std::string storyName(const testing::TestParamInfo<Story>& info);
 
 }  // namespace factionos::test

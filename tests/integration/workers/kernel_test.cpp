@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "harness.h"
 
@@ -45,6 +46,19 @@ TEST(Kernel, P51_WithoutUserNamespacesTheTreeDies) {
   running->kill();
   EXPECT_EQ(running->finish().reason, schema::EndReason::KILLED);
   for (const pid_t pid : descendants()) EXPECT_NE(nameOf(pid), "sleep");
+}
+
+// Here launcher, session and keeper are in layers that scope.
+TEST(Kernel, WithoutUserNamespacesFilesMoveAndAreLinkedBetweenDirectories) {
+  if (access("/usr/bin/python3", X_OK) != 0 && lacks("python3")) GTEST_SKIP();
+  Broker broker(Kernel::kNoUserNamespaces);
+  const Result result =
+      broker.run(argv({"/usr/bin/python3", "-c",
+                       "import os\nfor at in ('.', os.environ['TMPDIR']):\n"
+                       "  os.chdir(at); os.mkdir('a'); os.mkdir('b'); open('a/file', 'w').close()\n"
+                       "  os.rename('a/file', 'b/file'); os.link('b/file', 'a/again')\n"
+                       "print('moved')"}));
+  EXPECT_EQ(result.output, "moved\r\n");
 }
 
 TEST(Kernel, P52_WithoutLandlockNothingRuns) {

@@ -1,4 +1,5 @@
 // The caps of a tree, and what is told when one is reached.
+#include <chrono>
 #include <csignal>
 
 #include <gtest/gtest.h>
@@ -11,7 +12,7 @@
 namespace factionos::test {
 namespace {
 
-class Limits : public testing::TestWithParam<Story> {};
+class Limits : public StoryTest {};
 INSTANTIATE_TEST_SUITE_P(Stories, Limits, testing::Values(Story::kNamespaces, Story::kForbidden), storyName);
 
 TEST_P(Limits, P45_AForkBombMeetsItsCap) {
@@ -124,13 +125,24 @@ TEST(MemoryOfSegments, SegmentsThatNobodyMapsCountAsMemory) {
   EXPECT_EQ(running->finish().reason, schema::EndReason::LIMIT_MEMORY);
 }
 
-TEST_P(Limits, OthersWorkWhileOneMeetsItsCap) {
+TEST_P(Limits, P45_OthersWorkAsFastWhileOneMeetsItsCap) {
   Broker broker;
+  // The fastest of a few, as other work on the machine is not the tree's.
+  const auto fastest = [&] {
+    auto best = std::chrono::nanoseconds::max();
+    for (int i = 0; i < 5; ++i) {
+      const auto begun = std::chrono::steady_clock::now();
+      EXPECT_EQ(broker.run(argv({"true"}, GetParam())).code, 0);
+      best = std::min<std::chrono::nanoseconds>(best, std::chrono::steady_clock::now() - begun);
+    }
+    return best;
+  };
+  const auto alone = fastest();
   capnp::MallocMessageBuilder message;
   auto limits = message.initRoot<schema::Limits>();
   limits.setProcesses(40);
   const auto bomb = broker.start(shell("f() { f | f & }; f; sleep 60", GetParam()), limits.asReader());
-  EXPECT_EQ(broker.run(argv({"true"}, GetParam())).code, 0);
+  EXPECT_LT(fastest(), alone * 10 + std::chrono::milliseconds(100));
   bomb->kill();
   bomb->finish();
 }

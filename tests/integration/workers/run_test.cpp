@@ -13,7 +13,7 @@
 namespace factionos::test {
 namespace {
 
-class Run : public testing::TestWithParam<Story> {};
+class Run : public StoryTest {};
 INSTANTIATE_TEST_SUITE_P(Stories, Run, testing::Values(Story::kNamespaces, Story::kForbidden), storyName);
 
 bool has(const std::vector<std::string>& labels, const std::string& label) {

@@ -9,7 +9,7 @@
 namespace factionos::test {
 namespace {
 
-class Tools : public testing::TestWithParam<Story> {};
+class Tools : public StoryTest {};
 INSTANTIATE_TEST_SUITE_P(Stories, Tools, testing::Values(Story::kNamespaces, Story::kForbidden), storyName);
 
 TEST_P(Tools, P46_PythonsProcessPool) {

@@ -26,7 +26,7 @@ std::vector<pid_t> named(const std::string& name) {
   return found;
 }
 
-class TreeEnd : public testing::TestWithParam<Story> {
+class TreeEnd : public StoryTest {
  protected:
   // A broker whose stubborn tree stands.
   std::unique_ptr<Running> plant(Broker& broker, const std::string& then) {
