@@ -120,6 +120,82 @@ TEST(Approval, P71_AScriptRewrittenWhileItWaitsIsDrift) {
   EXPECT_FALSE(made(broker));
 }
 
+TEST(Approval, P71_RewrittenBeforeItIsApprovedIsDriftToo) {
+  LiveBroker broker;
+  const auto token = broker.token();
+  writeFile(broker.workspace() + "/build.sh", "#!/bin/sh\necho good\n");
+  ::chmod((broker.workspace() + "/build.sh").c_str(), 0755);
+  const std::string command = R"("command":["./build.sh"])";
+  const auto id = broker.propose(command, token, "k1").at("/action/id");
+  writeFile(broker.workspace() + "/build.sh", "#!/bin/sh\ntouch made\n");
+  // An approval is a record of intent; what was seen is what it is bound to.
+  broker.approve(id);
+  EXPECT_EQ(broker.execute(command, token, "k1", id).code(), "approval_drift");
+  EXPECT_FALSE(made(broker));
+}
+
+// The policy as it is, with `more` in front of it.
+void reloadWith(LiveBroker& broker, const std::string& more) {
+  const auto path = broker.home() + "/policy.toml";
+  writeFile(path, more + readFile(path));
+  const auto reloaded = broker.cli({"policy", "reload"});
+  ASSERT_EQ(reloaded.status, 0) << reloaded.err;
+}
+
+constexpr const char* kDenyTouch =
+    "[[rule]]\nfamily = \"terminal\"\noperation = \"run\"\nprogram = \"/usr/bin/touch\"\ndecision = "
+    "\"deny\"\nreason = \"revoked\"\n\n";
+constexpr const char* kDenyOther =
+    "[[rule]]\nfamily = \"git\"\noperation = \"status\"\ndecision = \"deny\"\nreason = \"other\"\n\n";
+
+// Whatever the operator decides on the old card, nothing runs under the new rules.
+TEST(Approval, P74_APolicyThatIsReloadedBeforeTheDecisionIsAConflict) {
+  for (const char* more : {kDenyTouch, kDenyOther}) {
+    LiveBroker broker;
+    const auto token = broker.token();
+    const auto id = broker.propose(kMake, token, "k1").at("/action/id");
+    reloadWith(broker, more);
+    broker.approve(id);
+    const auto refused = broker.execute(kMake, token, "k1", id);
+    EXPECT_TRUE(refused.code() == "approval_drift" || refused.code() == "policy_blocked") << refused.body;
+    EXPECT_FALSE(made(broker));
+  }
+}
+
+TEST(Approval, P74_ARuleThatIsRevokedBetweenApprovalAndStartStopsIt) {
+  LiveBroker broker;
+  const auto token = broker.token();
+  const auto id = broker.propose(kMake, token, "k1").at("/action/id");
+  ASSERT_EQ(broker.approve(id).status, 0);
+  reloadWith(broker, kDenyTouch);
+  const auto refused = broker.execute(kMake, token, "k1", id);
+  EXPECT_TRUE(refused.code() == "approval_drift" || refused.code() == "policy_blocked") << refused.body;
+  EXPECT_FALSE(made(broker));
+}
+
+// What lies in a workspace decides nothing, and a field that would switch something off is refused by name.
+TEST(Approval, P89_NeitherAWorkspaceFileNorAFieldWidensPolicyOrSandbox) {
+  LiveBroker broker;
+  const auto token = broker.token();
+  const std::string allowAll =
+      "[[rule]]\nfamily = \"*\"\noperation = \"*\"\ndecision = \"allow\"\nuntil = "
+      "2099-01-01T00:00:00Z\nreason = "
+      "\"x\"\n";
+  std::filesystem::create_directory(broker.workspace() + "/.factionos");
+  for (const char* name :
+       {"/policy.toml", "/config.toml", "/.factionos/policy.toml", "/.factionos/config.toml"})
+    writeFile(broker.workspace() + name, allowAll);
+  EXPECT_EQ(broker.cli({"policy", "reload"}).status, 0);
+  EXPECT_EQ(broker.propose(kMake, token, "k1").status, 202) << "it asks as before";
+  for (const std::string field : {"disable", "sandbox", "dangerouslyDisableSandbox", "privileged"}) {
+    const auto refused = broker.propose(kMake + ",\"" + field + "\":true", token, "k-" + field);
+    EXPECT_EQ(refused.status, 400) << refused.body;
+    EXPECT_EQ(refused.code(), "blocked_field") << field;
+    EXPECT_EQ(refused.at("/field"), field);
+  }
+  EXPECT_FALSE(made(broker));
+}
+
 TEST(Approval, P74_AReloadedPolicyMakesTheApprovalDriftAndNamesBothRevisions) {
   LiveBroker broker;
   const auto token = broker.token();
@@ -131,8 +207,8 @@ TEST(Approval, P74_AReloadedPolicyMakesTheApprovalDriftAndNamesBothRevisions) {
   ASSERT_EQ(reloaded.status, 0) << reloaded.err;
   const auto drifted = broker.execute(kMake, token, "k1", id);
   EXPECT_EQ(drifted.code(), "approval_drift") << drifted.body;
-  EXPECT_NE(drifted.at("/detail").find("1"), std::string::npos);
-  EXPECT_NE(drifted.at("/detail").find("2"), std::string::npos);
+  EXPECT_NE(drifted.at("/detail").find("revision 1;"), std::string::npos) << drifted.body;
+  EXPECT_NE(drifted.at("/detail").find("in force is 2"), std::string::npos) << drifted.body;
   EXPECT_FALSE(made(broker));
 }
 

@@ -74,14 +74,28 @@ TEST(Cli, ApproveNeedsTheRevisionOrATerminal) {
   EXPECT_EQ(broker.action(id, broker.token()).at("/action/state"), "proposed");
 }
 
-TEST(Cli, RevealShowsTheCommandWithInvisibleCharactersMadeVisible) {
+TEST(Cli, P32_RevealShowsTheCommandWithInvisibleCharactersMadeVisible) {
   LiveBroker broker;
-  const auto id =
-      broker.propose(R"("command":["echo","a\u202eb\u001b[31m"])", broker.token(), "k1").at("/action/id");
-  const auto revealed = broker.cli({"reveal", id});
-  ASSERT_EQ(revealed.status, 0) << revealed.err;
-  EXPECT_NE(revealed.out.find("\\u{202e}"), std::string::npos) << revealed.out;
-  EXPECT_EQ(revealed.out.find('\x1b'), std::string::npos);
+  // ESC, right-to-left override, zero width space, line separator, a tag letter.
+  const auto id = broker
+                      .propose(R"("command":["echo","a\u202eb\u001b[31mc\u200bd\u2028e\udb40\udc72f"])",
+                               broker.token(), "k1")
+                      .at("/action/id");
+  for (const bool asJson : {false, true}) {
+    const auto revealed = broker.cli(asJson ? std::vector<std::string>{"reveal", id, "--json"}
+                                            : std::vector<std::string>{"reveal", id});
+    ASSERT_EQ(revealed.status, 0) << revealed.err;
+    for (const std::string shown : {"\\u{202e}", "\\x1b[31m", "\\u{200b}", "\\u{2028}", "\\u{e0072}"}) {
+      const auto escaped = asJson ? "\\" + shown : shown;  // JSON doubles the backslash
+      EXPECT_NE(revealed.out.find(escaped), std::string::npos) << shown << " in " << revealed.out;
+    }
+    for (const std::string hidden :
+         {"\x1b", "\xe2\x80\xae", "\xe2\x80\x8b", "\xe2\x80\xa8", "\xf3\xa0\x81\xb2"})
+      EXPECT_EQ(revealed.out.find(hidden), std::string::npos) << revealed.out;
+  }
+  // Nor does any card or list show them, as it shows no command at all.
+  for (const auto& screen : {broker.cli({"actions"}).out, broker.action(id, broker.token()).body})
+    EXPECT_EQ(screen.find("202e"), std::string::npos) << screen;
   ASSERT_EQ(broker.approve(id).status, 0);
   EXPECT_EQ(broker.cli({"reveal", id}).status, 3) << "only while it waits";
 }

@@ -89,9 +89,24 @@ TEST(Terminal, P35_InputToAnEndedSessionIsAStableConflict) {
   const auto token = broker.token();
   const auto session = sessionOf(broker.run(R"("command":["true"])", token, "k1"));
   broker.ended(session, token);
-  const auto late = input(broker, session, "rm\n", token);
-  EXPECT_EQ(late.status, 409);
-  EXPECT_EQ(late.code(), "session_ended");
+  // Whoever came after it on the same worker, terminal or process number must not get what was meant for it.
+  const auto other = sessionOf(broker.run(R"("shell":"echo ready; read x; echo got:$x")", token, "k2"));
+  broker.untilOutput(other, "ready", token);
+  const auto target = "/v1/terminal/sessions/" + session;
+  for (int i = 0; i < 2; ++i) {
+    for (const auto& late :
+         {input(broker, session, "rm\n", token), input(broker, session, "\x03", token),
+          broker.post(target + "/kill", R"({"signal":"int"})", token, uniqueKey()),
+          broker.post(target + "/resize", R"({"cols":33,"rows":11})", token, uniqueKey())}) {
+      EXPECT_EQ(late.status, 409) << late.body;
+      EXPECT_EQ(late.code(), "session_ended");
+    }
+  }
+  EXPECT_EQ(input(broker, other, "mine\n", token).status, 200);
+  const auto ended = broker.ended(other, token);
+  EXPECT_NE(outputOf(ended).find("got:mine"), std::string::npos) << ended.body;
+  EXPECT_EQ(ended.number("/session/inputBytes"), 5U);
+  EXPECT_EQ(ended.number("/session/cols"), 80U);
 }
 
 TEST(Terminal, ALineThatTheKernelWouldCutIsRefusedWhole) {
@@ -252,6 +267,8 @@ TEST(Terminal, E7_ReadingOnFromAnOffsetTellsWhatIsGone) {
   EXPECT_EQ(ended.at("/session/output/truncated"), "true");
   const auto total = ended.number("/session/output/totalBytes");
   const auto dropped = ended.number("/session/output/droppedBytes");
+  EXPECT_EQ(dropped,
+            total - ended.at("/session/output/head").size() - ended.at("/session/output/tail").size());
   EXPECT_GT(dropped, 0U);
   const auto middle = broker.get("/v1/terminal/sessions/" + session + "?after=100000", token);
   EXPECT_EQ(middle.number("/session/output/offset"), 100000 + middle.number("/session/output/gapBytes"));
@@ -262,17 +279,35 @@ TEST(Terminal, E7_ReadingOnFromAnOffsetTellsWhatIsGone) {
 TEST(Terminal, P30_EscapeSequencesAreShownNotActedOn) {
   LiveBroker broker;
   const auto token = broker.token();
-  const auto ended =
-      broker.outcome(R"("command":["printf","\\033]52;c;ZXZpbA==\\007\\033[2Jok"])", token, "k1");
+  const auto ended = broker.outcome(
+      R"("command":["printf","\\033]52;c;ZXZpbA==\\007\\033]52;c;?\\007\\033[2Jok"])", token, "k1");
   const auto output = outputOf(ended);
   EXPECT_EQ(output.find('\x1b'), std::string::npos);
-  EXPECT_NE(output.find("\\x1b]52"), std::string::npos) << output;
+  EXPECT_NE(output.find("\\x1b]52;c;ZXZpbA=="), std::string::npos) << output;
+  EXPECT_NE(output.find("\\x1b]52;c;?"), std::string::npos) << output;
+}
+
+TEST(Terminal, P30_TheViewerOfTheCliShowsThemToo) {
+  LiveBroker broker;
+  auto run = broker.startCli(
+      {"run", "--workspace", "demo", "--", "printf", "\\033]52;c;ZXZpbA==\\007\\033]52;c;?\\007\\033[2Jok"});
+  const auto line = run->waitForLine("factionos approve act_");
+  ASSERT_NE(line.find("act_"), line.npos) << run->err();
+  ASSERT_EQ(broker.approve(line.substr(line.find("act_"), 30)).status, 0);
+  const auto done = run->finish();
+  EXPECT_EQ(done.status, 0);
+  EXPECT_EQ((done.out + done.err).find('\x1b'), std::string::npos);
+  EXPECT_EQ((done.out + done.err).find('\x07'), std::string::npos);
+  EXPECT_NE(done.out.find("\\x1b]52;c;?"), std::string::npos) << done.out;
 }
 
 TEST(Terminal, E13_P37_RestartEndsTheOldOneAndRunsOnce) {
   LiveBroker broker;
   const auto token = broker.token();
-  const auto started = broker.run(R"("shell":"echo $$ >>pids; echo up; read x; echo $x")", token, "k1");
+  // A process holds its lock until it is gone.
+  const auto started = broker.run(
+      R"("shell":"exec 9>lock; flock -n 9 && echo alone >>starts || echo overlap >>starts; echo up; read x; echo $x")",
+      token, "k1");
   const auto session = sessionOf(started);
   broker.untilOutput(session, "up", token);
   const auto old = broker.child("session");
@@ -293,6 +328,28 @@ TEST(Terminal, E13_P37_RestartEndsTheOldOneAndRunsOnce) {
   const auto ended = broker.ended(fresh, token);
   EXPECT_NE(outputOf(ended).find("again"), std::string::npos);
   EXPECT_EQ(ended.at("/session/outcome"), "succeeded");
+  EXPECT_EQ(readFile(broker.workspace() + "/starts"), "alone\nalone\n") << "the old one was over before";
+}
+
+TEST(Terminal, P37_ASessionThatWasStoppedComesUpAgainAndTakesInput) {
+  LiveBroker broker;
+  const auto token = broker.token();
+  const auto session = sessionOf(broker.run(R"("shell":"echo up; read x; echo got:$x")", token, "k1"));
+  broker.untilOutput(session, "up", token);
+  const auto target = "/v1/terminal/sessions/" + session;
+  EXPECT_EQ(broker.post(target + "/kill", "{}", token, uniqueKey()).status, 200);
+  EXPECT_EQ(broker.ended(session, token).at("/session/failureCode"), "killed");
+  const auto proposed = broker.post(target + "/restart", "{}", token, "r1");
+  ASSERT_EQ(proposed.status, 202) << proposed.body;
+  const auto id = proposed.at("/action/id");
+  ASSERT_EQ(broker.approve(id).status, 0);
+  const auto restarted = broker.post(
+      target + "/restart", R"({"approval":{"actionId":")" + id + R"(","expectedRevision":2}})", token, "r1");
+  ASSERT_EQ(restarted.status, 201) << restarted.body;
+  const auto fresh = sessionOf(restarted);
+  broker.untilOutput(fresh, "up", token);
+  EXPECT_EQ(input(broker, fresh, "again\n", token).status, 200);
+  EXPECT_NE(outputOf(broker.ended(fresh, token)).find("got:again"), std::string::npos);
 }
 
 TEST(Terminal, P34_ManyShortSessionsLeaveNoDescriptor) {
