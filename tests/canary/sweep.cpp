@@ -207,9 +207,10 @@ void Sweep::watchProcesses() {
     all.push_back(broker_.pid());
     for (const auto pid : all) {
       const auto name = nameOf(pid);
-      if (!kOurs.contains(name)) continue;
+      // A command's own line is what it was asked to be; its name is that of its program.
+      const auto line = kOurs.contains(name) ? readFile("/proc/" + std::to_string(pid) + "/cmdline") : "";
       const std::lock_guard lock(mutex_);
-      commandLines_.emplace(name, readFile("/proc/" + std::to_string(pid) + "/cmdline"));
+      commandLines_.emplace(name, line);
     }
     for (int i = 0; i < 4 && watching_; ++i) pollPause();
   }

@@ -68,7 +68,7 @@ class Sweep : public testing::Test {
   std::unique_ptr<StreamReader> frames_;
   std::map<Boundary, std::size_t> searched_;
   std::set<std::string> files_;
-  // Of every process of ours that was seen below the broker: its name and its command line.
+  // Of every process that was seen below the broker its name, and its command line if it is ours.
   std::mutex mutex_;
   std::set<std::pair<std::string, std::string>> commandLines_;
   std::atomic<bool> watching_{true};
