@@ -90,6 +90,8 @@ TEST(Descriptors, EveryProcessHoldsItsOwnAlone) {
                   {"anon_inode", 3}, {"pipe", 5},     {"socket", 2}};
     } else if (name == "session") {
       expected = {{"/dev/null", 3}, {"anon_inode", 1}, {"socket", 1}};  // the keeper
+      // Without a private /tmp it empties the session's own, where that lies.
+      if (!hasNamespaces()) expected[broker.world.scratch] = 1;
     } else {
       continue;  // the command
     }
@@ -108,7 +110,7 @@ TEST_P(ManySessions, P34_LeaveNoDescriptorAndNoProcessBehind) {
   Broker broker;
   broker.run(argv({"true"}));
   const std::size_t own = countOf(getpid());
-  for (int i = 0; i < 250; ++i) {  // and as many in the other story
+  for (int i = 0; i < 100; ++i) {
     const Result result = broker.run(argv({"true"}, GetParam()));
     ASSERT_EQ(result.denial, "") << i;
     ASSERT_EQ(result.code, 0) << i;

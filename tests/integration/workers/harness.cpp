@@ -106,7 +106,7 @@ void fill(schema::CommandSpec::Builder spec, const CommandLine& command, const s
   spec.setNetwork(command.network);
   spec.setScratch(scratch.c_str());
   spec.setApiPort(command.apiPort);
-  spec.setHasMountNamespace(command.story == Story::kNamespaces && hasNamespaces());
+  spec.setHasMountNamespace(command.story == Story::kNamespaces);
 }
 
 struct Wish {

@@ -83,6 +83,7 @@ TEST_P(Limits, AFileHasALargestSize) {
 }
 
 TEST(MemoryOfTmp, FilesInAPrivateTmpCountAsMemory) {
+  if (!hasNamespaces() && lacks("user namespaces")) GTEST_SKIP();
   Broker broker;
   capnp::MallocMessageBuilder message;
   auto limits = message.initRoot<schema::Limits>();
@@ -95,6 +96,7 @@ TEST(MemoryOfTmp, FilesInAPrivateTmpCountAsMemory) {
 }
 
 TEST(MemoryOfTmp, FilesInAPrivateVarTmpCountAsMemory) {
+  if (!hasNamespaces() && lacks("user namespaces")) GTEST_SKIP();
   Broker broker;
   capnp::MallocMessageBuilder message;
   auto limits = message.initRoot<schema::Limits>();
@@ -109,6 +111,7 @@ TEST(MemoryOfTmp, FilesInAPrivateVarTmpCountAsMemory) {
 
 // Segments of 25 MiB, each filled and detached: never is more than one mapped.
 TEST(MemoryOfSegments, SegmentsThatNobodyMapsCountAsMemory) {
+  if (!hasNamespaces() && lacks("user namespaces")) GTEST_SKIP();
   if (access("/usr/bin/python3", X_OK) != 0 && lacks("python3")) GTEST_SKIP();
   Broker broker;
   capnp::MallocMessageBuilder message;
