@@ -38,6 +38,7 @@ PeerLimits peerLimits(const ConnectionOptions& options) {
   return {.fdsPerMessage = options.maxFdsPerMessage,
           .queuedBytes = std::max(options.maxQueuedBytes, largest),
           .openQuestions = options.maxOpenQuestions,
+          .givenCapabilities = options.maxGivenCapabilities,
           .messagesPerSecond = options.maxMessagesPerSecond};
 }
 

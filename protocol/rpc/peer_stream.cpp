@@ -135,6 +135,7 @@ void PeerStream::inspectIncoming(capnp::MessageReader& message) {
 // What the RPC system itself does not refuse.
 void PeerStream::judge(capnp::rpc::Message::Reader message) {
   using Message = capnp::rpc::Message;
+  given_.received(message);
   switch (message.which()) {
     case Message::ABORT:
       requireKnownType(message.getAbort());
@@ -149,6 +150,7 @@ void PeerStream::judge(capnp::rpc::Message::Reader message) {
     case Message::BOOTSTRAP:
     case Message::CALL:
       KJ_REQUIRE(++openQuestions_ <= limits_.openQuestions, "too many questions are open");
+      KJ_REQUIRE(given_.count() <= limits_.givenCapabilities, "too many capabilities are held");
       break;
     case Message::FINISH:
       // One that finishes nothing is refused by the RPC system.
@@ -161,9 +163,11 @@ void PeerStream::judge(capnp::rpc::Message::Reader message) {
 
 void PeerStream::inspectOutgoing(kj::ArrayPtr<const kj::ArrayPtr<const capnp::word>> segments) {
   if (isDisconnected()) return;
-  capnp::SegmentArrayMessageReader message(segments);
+  capnp::SegmentArrayMessageReader reader(segments);
+  const auto message = reader.getRoot<capnp::rpc::Message>();
+  given_.sent(message);
   // We abort when the peer is gone, which the read has noted before, or when it broke the protocol.
-  if (message.getRoot<capnp::rpc::Message>().isAbort()) note(DisconnectCause::kProtocolViolation);
+  if (message.isAbort()) note(DisconnectCause::kProtocolViolation);
 }
 
 // Answers at once, so that the RPC system queues nothing.

@@ -15,6 +15,7 @@
 
 #include "protocol/rpc/compat.h"
 #include "protocol/rpc/disconnect.h"
+#include "protocol/rpc/given.h"
 #include "protocol/rpc/stream_fd.h"
 
 namespace factionos::rpc {
@@ -24,6 +25,7 @@ struct PeerLimits {
   size_t fdsPerMessage;      ///< descriptors taken from one message; the rest is closed
   size_t queuedBytes;        ///< of our messages, unsent: above it nothing is read
   size_t openQuestions;      ///< asked and not finished: above it the protocol is broken
+  size_t givenCapabilities;  ///< of ours, held by the peer: above it a call breaks the protocol
   size_t messagesPerSecond;  ///< above it the rest waits for the next second
 };
 
@@ -87,6 +89,7 @@ class PeerStream final : public capnp::MessageStream {
   size_t queuedBytes_ = 0;
   kj::Maybe<kj::Exception> writeError_;
   size_t openQuestions_ = 0;
+  GivenCapabilities given_;
   kj::TimePoint secondBegan_;
   size_t messagesThisSecond_ = 0;
   kj::Maybe<DisconnectCause> cause_;

@@ -342,6 +342,59 @@ TEST_F(HostilePeer, LeavingQuestionsUnfinishedWithoutEndIsAViolation) {
   EXPECT_EQ(cause(), DisconnectCause::kProtocolViolation);
 }
 
+// Echo.give: each answer brings a descriptor of ours that stays open as long as the peer holds it.
+TEST_F(HostilePeer, KeepingCapabilitiesWithoutEndIsAViolation) {
+  constexpr uint32_t kMost = 10;
+  connect({.role = Role::kServer, .maxGivenCapabilities = kMost});
+  uint32_t question = 0;
+  const auto end = [&](uint32_t asked, bool releaseResults) {
+    capnp::MallocMessageBuilder message;
+    auto finish = message.initRoot<RpcMessage>().initFinish();
+    finish.setQuestionId(asked);
+    finish.setReleaseResultCaps(releaseResults);
+    send(message);
+  };
+  const auto give = [&](bool releaseResults) {
+    capnp::MallocMessageBuilder message;
+    auto call = message.initRoot<RpcMessage>().initCall();
+    call.setQuestionId(++question);
+    call.initTarget().setImportedCap(0);
+    call.setInterfaceId(capnp::typeId<Echo>());
+    call.setMethodId(3);
+    send(message);
+    receive();
+    end(question, releaseResults);
+  };
+  sendBootstrap(0);
+  receive();
+  end(0, false);
+  for (uint32_t i = 0; i < 3 * kMost; ++i) give(true);
+  EXPECT_FALSE(connection->onDisconnect().poll(loop.waitScope()));
+  for (uint32_t i = 0; i < kMost; ++i) give(false);  // with the bootstrap that is one more
+  EXPECT_FALSE(connection->onDisconnect().poll(loop.waitScope()));
+  sendBootstrap(++question);
+  EXPECT_EQ(cause(), DisconnectCause::kProtocolViolation);
+}
+
+// What is let go of one by one counts as well.
+TEST_F(HostilePeer, ReleasedCapabilitiesAreNotCounted) {
+  connect({.role = Role::kServer, .maxGivenCapabilities = 4});
+  for (uint32_t question = 0; question < 40; ++question) {
+    sendBootstrap(question);
+    receive();
+    capnp::MallocMessageBuilder message;
+    auto finish = message.initRoot<RpcMessage>().initFinish();
+    finish.setQuestionId(question);
+    finish.setReleaseResultCaps(false);
+    send(message);
+    auto release = message.initRoot<RpcMessage>().initRelease();
+    release.setId(0);
+    release.setReferenceCount(1);
+    send(message);
+  }
+  EXPECT_FALSE(connection->onDisconnect().poll(loop.waitScope()));
+}
+
 TEST_F(HostilePeer, TooManyMessagesASecondWaitAndAreServedThen) {
   connect({.role = Role::kServer, .maxMessagesPerSecond = 10});
   const auto start = loop.timer().now();
