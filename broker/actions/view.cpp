@@ -16,6 +16,9 @@ struct Pair {
   From from;
   To to;
 };
+// Clang deduces this for aggregates by itself from 17 on.
+template <typename From, typename To>
+Pair(From, To) -> Pair<From, To>;
 
 constexpr std::array kStates{
     Pair{state::ActionState::kProposed, schema::ActionState::PROPOSED},
