@@ -45,7 +45,9 @@ void PollSet::dispatch() {
     // A zero timeout does not sleep, so no signal can interrupt it for good.
     KJ_SYSCALL(count = epoll_wait(epoll_.get(), events.data(), int{kBatch}, 0));
     for (const epoll_event& event : kj::arrayPtr(events.data(), static_cast<size_t>(count))) {
-      const auto found = watches_.find(event.data.u64);
+      // The kernel's struct is packed, so a reference, such as find() takes, may not bind to its member.
+      const uint64_t token = event.data.u64;
+      const auto found = watches_.find(token);
       if (found != watches_.end()) found->second->ready(event.events);
     }
     if (static_cast<size_t>(count) < kBatch) return;
