@@ -7,7 +7,8 @@ rpc::ConnectionOptions optionsOf(const LinkRow& row) {
           .maxFdsPerMessage = row.descriptors,
           .traversalLimitInWords = row.messageBytes / 8,
           .nestingLimit = static_cast<int>(row.nesting),
-          .flowLimitInWords = row.unansweredBytes / 8};
+          .flowLimitInWords = row.unansweredBytes / 8,
+          .maxGivenCapabilities = row.held};
 }
 
 }  // namespace factionos::broker

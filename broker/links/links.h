@@ -27,15 +27,19 @@ struct LinkRow {
   std::uint64_t messageBytes;     // of one message, before it counts as misbehaviour
   std::uint32_t nesting;          // of one message
   std::uint64_t unansweredBytes;  // of calls that wait for us, before we stop reading
+  std::uint32_t held;             // capabilities of ours, before it may not call any more
 };
 
 // messageBytes: the front hands on bodies of at most 8 MiB (POST /event) as typed structs, the pty worker 64
 // KiB of output a call, the operator and the launcher labels and lists of them.
+// held: the front remembers 256 logins; what it gets from start() costs a descriptor, and a second one while
+// the answer is not sent, of the 4096 that we have. The launcher gets a line for each worker that is
+// starting, a pty worker its sink and its master, the operator what its login opens.
 inline constexpr std::array kLinks{
-    LinkRow{Peer::kLauncher, "launcher", Serves::kPeer, "Launcher", 4, 1 << 20, 32, 4 << 20},
-    LinkRow{Peer::kFront, "front", Serves::kBoth, "Gate", 4, 16 << 20, 64, 32 << 20},
-    LinkRow{Peer::kPty, "pty", Serves::kPeer, "Pty", 1, 1 << 20, 16, 1 << 20},
-    LinkRow{Peer::kOperator, "operator", Serves::kBroker, "OperatorGate", 1, 1 << 20, 32, 1 << 20},
+    LinkRow{Peer::kLauncher, "launcher", Serves::kPeer, "Launcher", 4, 1 << 20, 32, 4 << 20, 1024},
+    LinkRow{Peer::kFront, "front", Serves::kBoth, "Gate", 4, 16 << 20, 64, 32 << 20, 1024},
+    LinkRow{Peer::kPty, "pty", Serves::kPeer, "Pty", 1, 1 << 20, 16, 1 << 20, 16},
+    LinkRow{Peer::kOperator, "operator", Serves::kBroker, "OperatorGate", 1, 1 << 20, 32, 1 << 20, 16},
 };
 
 constexpr const LinkRow& linkOf(Peer peer) {

@@ -48,10 +48,10 @@ struct ConnectionOptions {
   /// small pieces has some thousands open.
   size_t maxOpenQuestions = 8192;
 
-  /// Capabilities of ours that the peer may hold; a call from one that holds more is a violation. One that
-  /// stands for a descriptor costs two while its message is not sent: a quarter of RLIMIT_NOFILE here leaves
-  /// half of it. The front holds 256 logins, the broker two for each session.
-  size_t maxGivenCapabilities = 1024;
+  /// Capabilities of ours that the peer may hold; a call from one that holds more is a violation. The
+  /// launcher's broker holds four for each of 256 sessions. One that stands for a descriptor costs two while
+  /// its message is not sent.
+  size_t maxGivenCapabilities = 2048;
 
   /// Messages a second that we read; what is above waits, in the peer's socket, for the next. Twenty thousand
   /// take most of a core.

@@ -81,7 +81,7 @@ TEST_F(HostileFront, ActsOfEveryKindEndIt) {
 
 TEST_F(HostileFront, BytesThatAreNoRpcEndIt) {
   for (const char* name : {"noise", "announced_size", "pointer_loop", "capability_of_others",
-                           "answer_never_asked", "questions_without_end"})
+                           "answer_never_asked", "questions_without_end", "capabilities_without_end"})
     expectEnded(name, "breach=protocol");
 }
 

@@ -58,6 +58,22 @@ void questionsWithoutEnd() {
   }
 }
 
+// Finished, but what each answer brought is kept.
+void capabilitiesWithoutEnd() {
+  for (std::uint32_t question = 0; question < 20'000; ++question) {
+    const bool said = sendMessage([question](Message::Builder message) {
+                        message.initBootstrap().setQuestionId(kNever + question);
+                      }) &&
+                      sendMessage([question](Message::Builder message) {
+                        auto finish = message.initFinish();
+                        finish.setQuestionId(kNever + question);
+                        finish.setReleaseResultCaps(false);
+                      });
+    if (!said) return;
+    drainLine();
+  }
+}
+
 // Each call goes to the answer of the one before it.
 void pipelineWithoutEnd() {
   sendMessage([](Message::Builder message) { message.initBootstrap().setQuestionId(kNever); });
@@ -110,6 +126,7 @@ constexpr std::array kBreaches = {
            }},
     Breach{"question_in_use", questionInUse},
     Breach{"questions_without_end", questionsWithoutEnd},
+    Breach{"capabilities_without_end", capabilitiesWithoutEnd},
     Breach{"pipeline_without_end", pipelineWithoutEnd},
     Breach{"release_of_others",
            [] {
