@@ -28,7 +28,9 @@ sandbox::Fd reopenForReading(int handle) {
   return sandbox::Fd(::open(descriptorPath(handle).c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
 }
 
-constexpr Denied kBusy{"program_busy", "write_lease"};
+Denied busy() {
+  return {"program_busy", "write_lease"};
+}
 
 bool isRegular(int handle) {
   struct stat status {};
@@ -116,7 +118,7 @@ std::variant<Found, Denied> Resolver::judge(sandbox::Fd handle) const {
     return Denied{"program_not_executable", "execute_permission"};
   }
   found.file = reopenForReading(handle.get());
-  if (!found.file && errno == EWOULDBLOCK) return kBusy;
+  if (!found.file && errno == EWOULDBLOCK) return busy();
   if (!found.file) return Denied{"program_unreadable", "hashed_before_run"};
   return found;
 }
@@ -145,7 +147,7 @@ std::variant<sandbox::Fd, Denied> Resolver::operand(const std::string& name) con
   if (!handle || !isRegular(handle.get())) return sandbox::Fd();
   sandbox::Fd file = reopenForReading(handle.get());
   // Passed over, it would be read by the command without being covered.
-  if (!file && errno == EWOULDBLOCK) return kBusy;
+  if (!file && errno == EWOULDBLOCK) return busy();
   return file;
 }
 

@@ -29,8 +29,6 @@ namespace {
 // this.
 constexpr auto kScriptLease = 2 * kj::SECONDS;
 
-constexpr auto kStartDeadline = 15 * kj::SECONDS;
-
 void fill(schema::Denial::Builder denial, const Denied& denied) {
   denial.setCode(kj::StringPtr(std::string(denied.code).c_str()));
   if (!denied.rule.empty()) denial.setRule(kj::StringPtr(std::string(denied.rule).c_str()));
