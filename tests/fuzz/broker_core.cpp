@@ -1,11 +1,12 @@
 #include "tests/fuzz/broker_core.h"
 
+#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 #include <sodium.h>
 #include <unistd.h>
 
-#include "broker/identity/operator_key.h"
 #include "protocol/rpc/descriptor.h"
 #include "tests/fuzz/rpc_peer.h"
 
@@ -14,9 +15,14 @@ namespace {
 
 constexpr const char* kPolicy = R"([[rule]]
 family = "terminal"
+operation = "*"
 program = "sh"
 decision = "allow"
 until = 2099-01-01T00:00:00Z
+[[rule]]
+family = "*"
+operation = "read-only"
+decision = "allow"
 [[rule]]
 family = "*"
 operation = "*"
@@ -25,57 +31,50 @@ decision = "ask"
 
 template <typename T>
 T must(home::Result<T> result) {
-  if (!result.ok()) std::abort();
+  if (!result.ok()) {
+    std::fprintf(stderr, "fuzz home: %s\n", result.problem().text().c_str());
+    std::abort();
+  }
   return std::move(result).value();
 }
 
-class Session final : public schema::Session::Server {
-  kj::Promise<void> prepare(PrepareContext context) override {
-    auto prepared = context.getResults().initPrepared();
-    prepared.setProgram(context.getParams().getCommand().hasShell() ? "sh" : "/usr/bin/true");
-    prepared.setProgramLabel("true");
-    auto digest = prepared.initDigests(1)[0];
-    digest.setLabel("program");
-    digest.initSha(32);
-    return kj::READY_NOW;
-  }
-  kj::Promise<void> start(StartContext context) override {
-    context.getResults().initDenial().setCode("exec_failed");
-    return kj::READY_NOW;
-  }
-  kj::Promise<void> kill(KillContext) override { return kj::READY_NOW; }
-};
-
-class Worker final : public schema::Worker::Server {
-  kj::Promise<void> kill(KillContext) override { return kj::READY_NOW; }
-};
-
-class Launcher final : public schema::Launcher::Server {
-  kj::Promise<void> start(StartContext context) override {
-    context.getResults().initDenial().setCode("role_unknown");
-    return kj::READY_NOW;
-  }
-  kj::Promise<void> startSession(StartSessionContext context) override {
-    context.getResults().setSession(kj::heap<Session>());
-    context.getResults().setWorker(kj::heap<Worker>());
-    return kj::READY_NOW;
-  }
-};
+std::filesystem::path stateOf(const std::string& home) {
+  return std::filesystem::path(home) / "state";
+}
 
 // What `factionos init` makes.
-home::Home makeHome(const std::string& path) {
+identity::OperatorKey makeHome(const std::string& path) {
   if (sodium_init() < 0) std::abort();
-  auto home = must(home::Home::create(path));
-  const auto key = identity::OperatorKey::generate();
+  const auto home = must(home::Home::create(path));
+  auto key = identity::OperatorKey::generate();
   if (!identity::storePlainOperatorKey(home, key).ok()) std::abort();
-  state::Keys::create(std::filesystem::path(path) / "state" / "keys");
-  audit::AuditLog::create({.stateDirectory = std::filesystem::path(path) / "state"});
-  if (!home.writeFile(home::Folder::kTop, policy::kPolicyFile, kPolicy, home::WriteMode::kCreateNew).ok() ||
-      !home.writeFile(home::Folder::kTop, home::kConfigFile, home::defaultConfigText(),
-                      home::WriteMode::kCreateNew)
-           .ok())
+  state::Keys::create(stateOf(path) / "keys");
+  audit::AuditLog::create({.stateDirectory = stateOf(path)});
+  const state::Database schema(stateOf(path) / "state.db", state::Access::kReadWrite);
+  must(identity::loadOrCreateKey(home, identity::kTokenKeyName));
+  using home::Folder;
+  using home::WriteMode;
+  if (!home.writeFile(Folder::kTop, policy::kPolicyFile, kPolicy, WriteMode::kCreateNew).ok() ||
+      !home.writeFile(Folder::kTop, home::kConfigFile, home::defaultConfigText(), WriteMode::kCreateNew).ok())
     std::abort();
-  return home;
+  return key;
+}
+
+// A home that is made once and copied for each broker.
+struct Template {
+  Template() : key(makeHome(folder.path() + "/home")) {}
+  ScratchFolder folder;
+  identity::OperatorKey key;
+};
+
+home::Home copyHome(const Template& from, const std::string& path) {
+  std::filesystem::copy(from.folder.path() + "/home", path, std::filesystem::copy_options::recursive);
+  return must(home::Home::open(path));
+}
+
+const Template& homeTemplate() {
+  static const Template one;
+  return one;
 }
 
 home::Config configOf(const std::string& workspace) {
@@ -84,45 +83,66 @@ home::Config configOf(const std::string& workspace) {
   return config;
 }
 
-std::string addToken(identity::TokenIndex& index, const identity::SecretBytes& key) {
+std::string addToken(BrokerCore& broker, const char* name) {
   using identity::Scope;
   auto minted = must(identity::mintToken(
-      key, "all",
+      must(identity::loadOrCreateKey(broker.home, identity::kTokenKeyName)), name,
       identity::ScopeSet::of(Scope::kIngest, Scope::kRead, Scope::kPropose, Scope::kApprove, Scope::kAdmin),
       audit::systemNow()));
-  if (!index.add(minted.row).ok()) std::abort();
+  if (!broker.tokens.add(minted.row).ok()) std::abort();
   return std::string(minted.text.text());
+}
+
+broker::RunReply ask(BrokerCore& broker, const std::string& token, const char* key,
+                     kj::FunctionParam<void(schema::TerminalRun::Builder)> fill) {
+  capnp::MallocMessageBuilder message;
+  auto request = message.initRoot<schema::TerminalRun>();
+  request.setWorkspace("demo");
+  fill(request);
+  auto reply = broker.terminal.run(broker.caller(token), key, request).wait(loop().waitScope());
+  if (const auto* refused = std::get_if<broker::Refused>(&reply)) {
+    std::fprintf(stderr, "fuzz story: refused with code %d\n", static_cast<int>(refused->code));
+    std::abort();
+  }
+  return reply;
+}
+
+std::string propose(BrokerCore& broker, const std::string& token, const char* key) {
+  auto reply = ask(broker, token, key, [](auto request) { request.initCommand(1).set(0, "true"); });
+  return std::get<broker::ActionWaits>(reply).row.id;
+}
+
+std::string proofFor(BrokerCore& broker, const std::string& id, identity::ProofDecision decision) {
+  const auto row = broker.actions.find(id);
+  const identity::ProofMessage message{.actionId = id,
+                                       .revision = row->revision,
+                                       .decision = decision,
+                                       .nonce = broker.actions.nonceOf(*row).value(),
+                                       .reasonDigest = std::nullopt};
+  return identity::proofText(broker.operatorKey.sign(message));
 }
 
 }  // namespace
 
-ScratchFolder::ScratchFolder() {
-  const auto base = std::filesystem::exists("/dev/shm") ? std::string("/dev/shm") : std::string("/tmp");
-  path_ = base + "/factionos-fuzz-XXXXXX";
-  if (mkdtemp(path_.data()) == nullptr) std::abort();
-  static std::string* const gone = new std::string(path_);
-  std::atexit([]() {
-    std::error_code ignored;
-    std::filesystem::remove_all(*gone, ignored);
-  });
+const broker::MaskRules& maskRules() {
+  static const broker::MaskRules one({"a-known-secret-value"});
+  return one;
 }
 
-rpc::OwnFd denyingLauncher() {
-  auto pair = rpc::socketPair();
-  static auto& line = *new rpc::Connection(loop(), kj::mv(pair.second), {.role = rpc::Role::kServer},
-                                           capnp::Capability::Client(kj::heap<Launcher>()));
-  static_cast<void>(line);
-  return kj::mv(pair.first);
+const broker::RequestTable& requestTable() {
+  static const broker::RequestTable one;
+  return one;
 }
 
 BrokerCore::BrokerCore()
-    : home(makeHome(folder.path() + "/home")),
+    : operatorKey(homeTemplate().key),
+      home(copyHome(homeTemplate(), folder.path() + "/home")),
       config(configOf(folder.path())),
-      auditPaths{.stateDirectory = std::filesystem::path(home.path()) / "state"},
-      keys(state::Keys::load(std::filesystem::path(home.path()) / "state" / "keys")),
-      database(std::filesystem::path(home.path()) / "state" / "state.db", state::Access::kReadWrite),
+      auditPaths{.stateDirectory = stateOf(home.path())},
+      keys(state::Keys::load(stateOf(home.path()) / "keys")),
+      database(stateOf(home.path()) / "state.db", state::Access::kReadWrite),
       auditLog(audit::AuditLog::open(auditPaths, {.committedThrough = state::committedThrough(database)})),
-      reader(std::filesystem::path(home.path()) / "state" / "state.db", state::Access::kReadOnly),
+      reader(stateOf(home.path()) / "state.db", state::Access::kReadOnly),
       writer(database, *auditLog),
       idempotency(keys, 1, 86'400'000),
       lived(0),
@@ -144,14 +164,15 @@ BrokerCore::BrokerCore()
            .idempotency = idempotency,
            .lived = lived,
            .auditPaths = auditPaths,
+           .home = home,
            .config = config,
            .scratch = scratch,
            .apiPort = 0,
            .changes = changes,
            .health = health},
       rules(home, keys, must(policy::Policy::load(home, {})), policy::Approver::kPresent),
-      masks({"a-known-secret-value"}),
-      workers(loop(), denyingLauncher()),
+      masks(maskRules()),
+      workers(loop(), launcher.takeLine(), nullptr),
       actions(core),
       terminal(core, actions, rules, sessions, workers, masks),
       events(core),
@@ -167,20 +188,56 @@ BrokerCore::BrokerCore()
                .tokens = tokens,
                .uids = uids,
                .readiness = readiness,
-               .operatorKey = must(identity::loadOperatorPublicKey(home)),
+               .masks = masks,
+               .operatorKey = operatorKey.publicKey(),
                .separation = identity::ApprovalSeparation::kNone,
                .brokerIdentity = {},
-               .startedAt = audit::systemNow()},
-      front(services, workers, listeners) {
+               .startedAt = audit::systemNow()} {
   const auto restored =
       writer.runBatch({[this](state::Transaction& transaction) { rules.restore(transaction); }});
   if (restored.errors.front()) std::abort();
-  token = addToken(tokens, must(identity::loadOrCreateKey(home, identity::kTokenKeyName)));
+  token = addToken(*this, "all");
+  // Deadlines count from when the loop looked at the clock last, and compiling the masker's rules takes long.
+  loop().waitScope().poll();
 }
 
-BrokerCore& brokerCore() {
-  static auto& one = *new BrokerCore;
-  return one;
+// As serve() ends: sessions first, while the loop still runs.
+BrokerCore::~BrokerCore() {
+  terminal.shutdown().wait(loop().waitScope());
+  loop().waitScope().poll();
+}
+
+broker::Caller BrokerCore::caller(const std::string& ofToken) {
+  return {.principal = tokens.find(ofToken, audit::systemNow()).value()};
+}
+
+Story tell(BrokerCore& broker) {
+  Story story{.approved = propose(broker, broker.token, "k0"),
+              .waiting = propose(broker, addToken(broker, "other"), "k0"),
+              .approval = {},
+              .rejection = {},
+              .session = {}};
+  story.approval = proofFor(broker, story.waiting, identity::ProofDecision::kApprove);
+  story.rejection = proofFor(broker, story.waiting, identity::ProofDecision::kReject);
+  const auto approved = broker.actions
+                            .decide({.id = story.approved,
+                                     .expectedRevision = 1,
+                                     .verdict = schema::Verdict::APPROVE,
+                                     .approver = "operator",
+                                     .reason = std::nullopt})
+                            .wait(loop().waitScope());
+  if (broker::refusedIn(approved) != nullptr) std::abort();
+  auto reply = ask(broker, broker.token, "k1", [](auto request) { request.setShell("true"); });
+  if (std::get<broker::StoredReply>(reply).status != 201) std::abort();
+  story.session = broker.sessions.all().begin()->first;
+  return story;
 }
 
 }  // namespace factionos::fuzz
+
+// Before the first input is timed.
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  factionos::fuzz::maskRules();
+  factionos::fuzz::requestTable();
+  return 0;
+}

@@ -1,34 +1,27 @@
-// A whole broker behind its RPC interfaces, in a temporary home, with a launcher that starts nothing.
+// A whole broker behind its RPC interfaces, in a temporary home, with no process beside it.
 #pragma once
 
-#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "broker/api/gate.h"
 #include "broker/api/services.h"
+#include "broker/identity/operator_key.h"
 #include "broker/state/writer.h"
+#include "tests/fuzz/scratch_folder.h"
+#include "tests/fuzz/stub_launcher.h"
 
 namespace factionos::fuzz {
 
-// Removed when the process ends.
-class ScratchFolder {
- public:
-  ScratchFolder();
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-// The line to a launcher that denies every role and gives sessions that know one program and start none.
-rpc::OwnFd denyingLauncher();
-
-// One for the process; everything that a request can reach, as serve() puts it together.
+// Everything that a request can reach, as serve() puts it together; a new one for each input, so that an
+// input does the same whatever came before it.
 struct BrokerCore {
   BrokerCore();
+  ~BrokerCore();
 
   ScratchFolder folder;
+  const identity::OperatorKey& operatorKey;
   std::string token;  // of a principal with every scope
   home::Home home;
   home::Config config;
@@ -47,7 +40,8 @@ struct BrokerCore {
   std::string scratch;
   broker::Core core;
   broker::RuleBook rules;
-  broker::MaskRules masks;
+  const broker::MaskRules& masks;
+  StubLauncher launcher;
   broker::Workers workers;
   broker::ActionBook actions;
   broker::SessionBook sessions;
@@ -58,10 +52,23 @@ struct BrokerCore {
   broker::Readiness readiness;
   broker::Services services;
   std::vector<broker::FrontListener> listeners;
-  broker::FrontLink front;
-  broker::RequestTable requests;
+  std::optional<broker::FrontLink> front;  // made by whoever wants one: it costs as much as all the rest
+
+  broker::Caller caller(const std::string& ofToken);
 };
 
-BrokerCore& brokerCore();
+// What has happened in a broker that is worth an attacker's while.
+struct Story {
+  std::string approved;  // an action of the token's principal under the key "k0", at revision 2
+  std::string waiting;   // an action of somebody else, at revision 1
+  std::string approval;  // the operator key's proofs for it
+  std::string rejection;
+  std::string session;  // that lives, of the token's principal
+};
+Story tell(BrokerCore& broker);
+
+// What is the same for every broker and takes long to make.
+const broker::MaskRules& maskRules();
+const broker::RequestTable& requestTable();
 
 }  // namespace factionos::fuzz

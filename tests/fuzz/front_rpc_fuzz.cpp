@@ -7,33 +7,39 @@ namespace {
 
 using namespace factionos;
 
-fuzz::Peer::Plan& plan() {
-  static auto& one = *new fuzz::Peer::Plan{
-      .interfaces = {capnp::Schema::from<schema::Api>(), capnp::Schema::from<schema::Gate>()},
-      .texts = {"demo", "default", "true", "sh", fuzz::brokerCore().token, "", "", "k1", "k2", "AAAA"}};
-  return one;
-}
-
-// The newest action and session, so that a text may name them.
-void learnIds(fuzz::BrokerCore& broker) {
-  const auto newest = broker.actions.list({}, {}, 1);
-  if (!newest.rows.empty()) plan().texts[5] = newest.rows.front().id;
-  if (!broker.sessions.all().empty()) plan().texts[6] = broker.sessions.all().rbegin()->first;
+fuzz::Peer::Plan planFor(const fuzz::BrokerCore& broker, const fuzz::Story& story) {
+  return {.interfaces = {capnp::Schema::from<schema::Api>(), capnp::Schema::from<schema::Gate>()},
+          .texts = {"", "demo", "true", "AAAA"},
+          .named = {{"workspace", {"demo"}},
+                    {"profile", {"default"}},
+                    {"shell", {"true"}},
+                    {"command", {"true"}},
+                    {"idempotencyKey", {"k0", "k1", "k2"}},
+                    {"id", {story.session, story.waiting, story.approved}},
+                    {"after", {story.waiting}},
+                    {"actionId", {story.approved, story.waiting}},
+                    {"proof", {story.approval, story.rejection}},
+                    {"reason", {"ok"}},
+                    {"token", {broker.token}},
+                    {"data", {"x\n"}}},
+          .numbers = {{"expectedRevision", {1, 2}}}};
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
+  fuzz::loop();
   const rpc::QuietKj quiet;
-  auto& broker = fuzz::brokerCore();
-  learnIds(broker);
-  fuzz::run(plan(), data + 1, size - 1, broker::optionsOf(broker::linkOf(broker::Peer::kFront)),
+  fuzz::BrokerCore broker;
+  const auto story = fuzz::tell(broker);
+  auto plan = planFor(broker, story);
+  fuzz::run(plan, data + 1, size - 1, broker::optionsOf(broker::linkOf(broker::Peer::kFront)),
             [&]() -> capnp::Capability::Client {
-              if (data[0] % 4 == 0) return broker.front.gate();
-              return kj::heap<broker::ApiService>(
-                  broker.services, broker.requests,
-                  broker::Caller{.principal = *broker.tokens.find(broker.token, audit::systemNow())});
+              if (data[0] % 4 == 0)
+                return broker.front.emplace(broker.services, broker.workers, broker.listeners).gate();
+              return kj::heap<broker::ApiService>(broker.services, fuzz::requestTable(),
+                                                  broker.caller(broker.token));
             });
   return 0;
 }

@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const rpc::QuietKj quiet;
   static auto& plan = *new fuzz::Peer::Plan{
       .interfaces = {capnp::Schema::from<schema::Pty>(), capnp::Schema::from<schema::Terminal>()},
-      .texts = {"x\n", "\x03", "\x04"},
+      .named = {{"data", {"x\n", "\x03", "\x04"}}},
       .descriptor = terminal};
   fuzz::run(plan, data, size, {.role = rpc::Role::kServer, .maxFdsPerMessage = 1},
             []() -> capnp::Capability::Client { return pty::makeService(fuzz::loop()); });

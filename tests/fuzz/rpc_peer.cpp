@@ -60,6 +60,12 @@ void Peer::speak() {
   }
 }
 
+void Peer::begin() {
+  if (bytes_.ConsumeIntegralInRange(0, 15) != 15)
+    say([this](Message::Builder message) { message.initBootstrap().setQuestionId(question_++); });
+  listen();
+}
+
 void Peer::give(std::uint32_t question, kj::ArrayPtr<const capnp::StructSchema> results) {
   capnp::MallocMessageBuilder builder;
   auto answer = builder.initRoot<Message>().initReturn();
@@ -95,15 +101,7 @@ void Peer::say(kj::FunctionParam<void(Message::Builder)> fill) {
 void Peer::call(Message::Builder message) {
   auto call = message.initCall();
   call.setQuestionId(question_++);
-  auto target = call.initTarget();
-  if (bytes_.ConsumeBool()) {
-    target.setImportedCap(smallId());
-  } else {
-    auto promised = target.initPromisedAnswer();
-    promised.setQuestionId(question_ - std::min(question_, 1 + smallId()));
-    auto transform = promised.initTransform(bytes_.ConsumeIntegralInRange(0U, 2U));
-    for (auto step : transform) step.setGetPointerField(bytes_.ConsumeIntegralInRange<std::uint16_t>(0, 2));
-  }
+  target(call.initTarget());
   const auto interface =
       plan_.interfaces[bytes_.ConsumeIntegralInRange<std::size_t>(0, plan_.interfaces.size() - 1)];
   const auto methods = interface.getMethods();
@@ -113,12 +111,23 @@ void Peer::call(Message::Builder message) {
   fillPayload(call.initParams(), method.getParamType());
 }
 
+void Peer::target(capnp::rpc::MessageTarget::Builder target) {
+  if (!exports_.empty() && bytes_.ConsumeBool()) {
+    target.setImportedCap(anId(exports_));
+    return;
+  }
+  auto promised = target.initPromisedAnswer();
+  promised.setQuestionId(question_ < 2 ? 0 : bytes_.ConsumeIntegralInRange(0U, question_ - 2));
+  auto transform = promised.initTransform(bytes_.ConsumeIntegralInRange(0U, 2U));
+  for (auto step : transform) step.setGetPointerField(bytes_.ConsumeIntegralInRange<std::uint16_t>(0, 2));
+}
+
 void Peer::answer(Message::Builder message) {
   auto answer = message.initReturn();
-  answer.setAnswerId(smallId());
+  answer.setAnswerId(anId(questions_));
   switch (bytes_.ConsumeIntegralInRange(0, 4)) {
     case 0:
-      answer.initException().setReason(text());
+      answer.initException().setReason(text("reason"));
       break;
     case 1:
       answer.setCanceled();
@@ -143,7 +152,7 @@ void Peer::other(Message::Builder message) {
       break;
     case 1: {
       auto release = message.initRelease();
-      release.setId(smallId());
+      release.setId(anId(exports_));
       release.setReferenceCount(1);
       break;
     }
@@ -151,7 +160,7 @@ void Peer::other(Message::Builder message) {
       auto resolve = message.initResolve();
       resolve.setPromiseId(smallId());
       if (bytes_.ConsumeBool()) {
-        resolve.initException().setReason(text());
+        resolve.initException().setReason(text("reason"));
       } else {
         resolve.initCap().setReceiverHosted(smallId());
       }
@@ -159,7 +168,7 @@ void Peer::other(Message::Builder message) {
     }
     case 3: {
       auto disembargo = message.initDisembargo();
-      disembargo.initTarget().setImportedCap(smallId());
+      disembargo.initTarget().setImportedCap(anId(exports_));
       disembargo.initContext().setSenderLoopback(smallId());
       break;
     }
@@ -173,7 +182,7 @@ void Peer::other(Message::Builder message) {
       call(message.initUnimplemented());
       break;
     default:
-      message.initAbort().setReason(text());
+      message.initAbort().setReason(text("reason"));
   }
 }
 
@@ -190,7 +199,7 @@ void Peer::fillPayload(capnp::rpc::Payload::Builder payload, capnp::StructSchema
         entry.setSenderPromise(smallId());
         break;
       case 2:
-        entry.setReceiverHosted(smallId());
+        entry.setReceiverHosted(anId(exports_));
         break;
       case 3:
         entry.initReceiverAnswer().setQuestionId(smallId());
@@ -212,6 +221,7 @@ void Peer::fill(capnp::DynamicStruct::Builder target, int depth) {
 void Peer::fillField(capnp::DynamicStruct::Builder target, capnp::StructSchema::Field field, int depth) {
   using Type = capnp::schema::Type;
   const auto type = field.getType();
+  const std::string_view name = field.getProto().getName().cStr();
   switch (type.which()) {
     case Type::BOOL:
       target.set(field, bytes_.ConsumeBool());
@@ -222,20 +232,20 @@ void Peer::fillField(capnp::DynamicStruct::Builder target, capnp::StructSchema::
     case Type::UINT64:
     case Type::INT64: {
       const unsigned bits = type.isUInt8() ? 8 : type.isUInt16() ? 16 : type.isUInt32() ? 32 : 63;
-      target.set(field, number() & ((std::uint64_t{1} << bits) - 1));
+      target.set(field, number(name) & ((std::uint64_t{1} << bits) - 1));
       break;
     }
     case Type::ENUM:
-      target.set(field, capnp::DynamicEnum(type.asEnum(), static_cast<std::uint16_t>(number())));
+      target.set(field, capnp::DynamicEnum(type.asEnum(), static_cast<std::uint16_t>(number(name))));
       break;
     case Type::TEXT: {
-      const auto value = text();
+      const auto value = text(name);
       auto place = target.init(field, static_cast<unsigned>(value.size())).as<capnp::Text>();
       std::copy(value.begin(), value.end(), place.begin());
       break;
     }
     case Type::DATA: {
-      const auto value = text();
+      const auto value = text(name);
       target.set(field, capnp::Data::Reader(reinterpret_cast<const kj::byte*>(value.data()), value.size()));
       break;
     }
@@ -246,7 +256,7 @@ void Peer::fillField(capnp::DynamicStruct::Builder target, capnp::StructSchema::
       auto list = target.init(field, bytes_.ConsumeIntegralInRange(0U, kMostItems)).as<capnp::DynamicList>();
       for (unsigned each = 0; each < list.size(); ++each) {
         if (list.getSchema().whichElementType() == Type::TEXT)
-          list.set(each, capnp::Text::Reader(text().c_str()));
+          list.set(each, capnp::Text::Reader(text(name).c_str()));
         if (list.getSchema().whichElementType() == Type::STRUCT)
           fill(list[each].as<capnp::DynamicStruct>(), depth + 1);
       }
@@ -262,21 +272,37 @@ void Peer::fillField(capnp::DynamicStruct::Builder target, capnp::StructSchema::
   }
 }
 
-std::string Peer::text() {
-  switch (bytes_.ConsumeIntegralInRange(0, 7)) {
-    case 0:
+std::string Peer::text(std::string_view field) {
+  switch (bytes_.ConsumeIntegralInRange(0, 15)) {
+    case 14:
       return bytes_.ConsumeRandomLengthString(64);
-    case 1:
+    case 15:
       return std::string(bytes_.ConsumeIntegralInRange<std::size_t>(0, 70'000), 'a');
-    default:
-      if (plan_.texts.empty()) return bytes_.ConsumeRandomLengthString(16);
-      return plan_.texts[bytes_.ConsumeIntegralInRange<std::size_t>(0, plan_.texts.size() - 1)];
+    default: {
+      const auto found = plan_.named.find(field);
+      const auto& values = found == plan_.named.end() ? plan_.texts : found->second;
+      if (values.empty()) return bytes_.ConsumeRandomLengthString(16);
+      return values[bytes_.ConsumeIntegralInRange<std::size_t>(0, values.size() - 1)];
+    }
   }
 }
 
-std::uint64_t Peer::number() {
-  return bytes_.ConsumeBool() ? bytes_.ConsumeIntegralInRange<std::uint64_t>(0, 9)
-                              : bytes_.ConsumeIntegral<std::uint64_t>();
+std::uint64_t Peer::number(std::string_view field) {
+  const auto found = plan_.numbers.find(field);
+  switch (bytes_.ConsumeIntegralInRange(0, 7)) {
+    case 7:
+      return bytes_.ConsumeIntegral<std::uint64_t>();
+    case 6:
+      return bytes_.ConsumeIntegralInRange<std::uint64_t>(0, 9);
+    default:
+      if (found == plan_.numbers.end()) return bytes_.ConsumeIntegralInRange<std::uint64_t>(0, 99);
+      return found->second[bytes_.ConsumeIntegralInRange<std::size_t>(0, found->second.size() - 1)];
+  }
+}
+
+std::uint32_t Peer::anId(const std::vector<std::uint32_t>& known) {
+  if (known.empty() || bytes_.ConsumeIntegralInRange(0, 15) == 15) return smallId();
+  return known[bytes_.ConsumeIntegralInRange<std::size_t>(0, known.size() - 1)];
 }
 
 bool Peer::send(kj::ArrayPtr<const kj::byte> raw) {
@@ -309,15 +335,53 @@ bool Peer::send(kj::ArrayPtr<const kj::byte> raw) {
   return true;
 }
 
-// Lets the other side work, and drops what it says.
+// Lets the other side work, and takes in what it says.
 void Peer::listen() {
   char chunk[65536];
   ssize_t got = 1;
   while (got > 0) {
     loop().waitScope().poll();
     got = recv(socket_.get(), chunk, sizeof chunk, MSG_DONTWAIT);
+    if (got > 0) heard_.append(chunk, static_cast<std::size_t>(got));
   }
   if (got == 0) open_ = false;
+  hear();
+}
+
+void Peer::hear() {
+  while (heard_.size() >= sizeof(capnp::word)) {
+    auto words = kj::heapArray<capnp::word>(heard_.size() / sizeof(capnp::word));
+    std::memcpy(words.begin(), heard_.data(), words.asBytes().size());
+    const auto size = capnp::expectedSizeInWordsFromPrefix(words);
+    if (size > words.size()) return;
+    capnp::FlatArrayMessageReader message(words.slice(0, size));
+    note(message.getRoot<Message>());
+    heard_.erase(0, size * sizeof(capnp::word));
+  }
+}
+
+void Peer::note(Message::Reader message) {
+  switch (message.which()) {
+    case Message::BOOTSTRAP:
+      questions_.push_back(message.getBootstrap().getQuestionId());
+      break;
+    case Message::CALL:
+      questions_.push_back(message.getCall().getQuestionId());
+      noteCapabilities(message.getCall().getParams());
+      break;
+    case Message::RETURN:
+      if (message.getReturn().isResults()) noteCapabilities(message.getReturn().getResults());
+      break;
+    default:
+      break;
+  }
+}
+
+void Peer::noteCapabilities(capnp::rpc::Payload::Reader payload) {
+  for (const auto each : payload.getCapTable()) {
+    if (each.isSenderHosted()) exports_.push_back(each.getSenderHosted());
+    if (each.isSenderPromise()) exports_.push_back(each.getSenderPromise());
+  }
 }
 
 void run(Peer::Plan& plan, const std::uint8_t* data, std::size_t size, rpc::ConnectionOptions options,
@@ -329,6 +393,7 @@ void run(Peer::Plan& plan, const std::uint8_t* data, std::size_t size, rpc::Conn
   {
     rpc::Connection connection(loop(), kj::mv(pair.first), options, bootstrap());
     Peer peer(plan, bytes, kj::mv(pair.second));
+    peer.begin();
     peer.speak();
   }
   loop().waitScope().poll();

@@ -1,10 +1,15 @@
 // The session's interface: all but start, which would execute what the fuzzer wrote.
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "protocol/schemas/session.capnp.h"
 #include "sandbox/namespaces.h"
-#include "tests/fuzz/broker_core.h"
 #include "tests/fuzz/rpc_peer.h"
+#include "tests/fuzz/scratch_folder.h"
 #include "workers/session/service.h"
 
 namespace {
@@ -37,15 +42,31 @@ class AllButStart final : public schema::Session::Server {
   session::Service service_;
 };
 
+bool writeScript(const std::string& path) {
+  std::ofstream file(path);
+  file << "#!/usr/bin/env -S sh -e\ntrue\n";
+  file.close();
+  return file.good() && chmod(path.c_str(), 0700) == 0;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const rpc::QuietKj quiet;
-  static auto& folder = *new fuzz::ScratchFolder;
+  static const fuzz::ScratchFolder folder;
+  static const bool written = writeScript(folder.path() + "/script");
+  if (!written) std::abort();
   static const int workspace = open(folder.path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-  static auto& plan = *new fuzz::Peer::Plan{.interfaces = {capnp::Schema::from<schema::Session>()},
-                                            .texts = {"true", "/bin/sh", "-c", "env", "../x", "LANG=C",
-                                                      "/usr/bin", "/etc", folder.path(), "./script"}};
+  static auto& plan = *new fuzz::Peer::Plan{
+      .interfaces = {capnp::Schema::from<schema::Session>()},
+      .texts = {"true", "/bin/sh", "-c", "env", "../x", "./script"},
+      .named = {{"shell", {"true"}},
+                {"programPaths", {"/usr/bin", "/etc", "not-absolute"}},
+                {"readPaths", {"/usr/share", folder.path()}},
+                {"environment", {"LANG=C", "LD_PRELOAD=x", "=", "A"}},
+                {"scratch", {folder.path()}},
+                // What a digest, a shebang and an interpreter's operand are read from.
+                {"argv", {"true", "/bin/sh", "sh", "env", "-c", "-S", "./script", "script", "dash", "--"}}}};
   fuzz::run(plan, data, size, {.role = rpc::Role::kServer},
             []() -> capnp::Capability::Client { return kj::heap<AllButStart>(workspace); });
   return 0;

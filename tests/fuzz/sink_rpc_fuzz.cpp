@@ -54,12 +54,15 @@ struct Ignore final : public kj::TaskSet::ErrorHandler {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  auto& core = fuzz::brokerCore();
+  fuzz::loop();
   const rpc::QuietKj quiet;
+  // A session takes nothing of a broker that another leaves changed.
+  static auto& core = *new fuzz::BrokerCore;
   static auto& plan = *new fuzz::Peer::Plan{
       .interfaces = {capnp::Schema::from<schema::OutputSink>(), capnp::Schema::from<schema::OutputSink>(),
                      capnp::Schema::from<schema::Terminal>(), capnp::Schema::from<schema::Pty>()},
-      .texts = {"ended", "line_too_long", "ghp_0123456789abcdefghijABCDEFGHIJ012345", "\x1b[2J"}};
+      .texts = {"ended", "line_too_long", "ghp_0123456789abcdefghijABCDEFGHIJ012345", "\x1b[2J"},
+      .numbers = {{"totalBytes", {0, 4, 40, 44, 80}}}};
   FuzzedDataProvider bytes(data, size);
   const bool answers = bytes.ConsumeBool();
   auto pair = rpc::socketPair();
@@ -86,8 +89,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     auto ended = session->watch().ignoreResult();
     peer.speak();
     capnp::MallocMessageBuilder message;
-    session->fillOutput(-1, message.initRoot<schema::TerminalSession>());
-    session->fillSummary(message.initRoot<schema::TerminalSession>());
+    using Reply = actions::Outgoing<redaction::Boundary::kApiResponse, schema::TerminalSession>;
+    session->fillOutput(-1, Reply(message.initRoot<schema::TerminalSession>()));
+    session->fillSummary(Reply(message.initRoot<schema::TerminalSession>()));
   }
   session = nullptr;
   fuzz::loop().waitScope().poll();
