@@ -226,6 +226,9 @@ void Soak::settle() {
   if (rig_.status() != 0) breach("an orderly end was " + std::to_string(rig_.status()));
   if (!Rig::gone(all)) breach("a process lives on after an orderly end");
   if (!rig_.scratchIsEmpty()) breach("a scratch directory is left after an orderly end");
+  // All of them are honest, however they die and however slow the machine is.
+  if (rig_.log().find("worker_misbehaved") != std::string::npos)
+    breach("a worker that was killed is said to have misbehaved: " + rig_.log());
 }
 
 }  // namespace factionos::test
