@@ -412,11 +412,18 @@ kj::Promise<void> ApiService::onSession(Context context, const char* operation, 
   }
   entry->state = State::kInFlight;
   auto held = kj::addRef(*session);
-  auto done = operate(*session, params.getRequest()).then([entry](std::optional<Refused>&& outcome) {
-    entry->refused = kj::mv(outcome);
-    entry->state = State::kDone;
-  });
-  return done.then(kj::mv(answered)).attach(kj::mv(held));
+  auto done = kj::evalNow([&]() { return operate(*session, params.getRequest()); })
+                  .catch_([](kj::Exception&&) {
+                    return std::optional<Refused>(Refused{.code = ProblemCode::SESSION_ENDED});
+                  })
+                  .then([entry](std::optional<Refused>&& outcome) {
+                    entry->refused = kj::mv(outcome);
+                    entry->state = State::kDone;
+                  })
+                  .fork();
+  // A client that leaves cancels nothing: its repeat is told how this ended.
+  session->carryOut(done.addBranch());
+  return done.addBranch().then(kj::mv(answered)).attach(kj::mv(held));
 }
 
 kj::Promise<void> ApiService::sessionInput(SessionInputContext context) {

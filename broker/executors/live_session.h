@@ -100,6 +100,8 @@ class LiveSession final : public kj::Refcounted, private kj::TaskSet::ErrorHandl
     std::optional<Refused> refused;
   };
   std::shared_ptr<KeyEntry> keyed(const std::string& key, const audit::Digest& digest);
+  // Goes on whoever stops waiting for it, and ends with the session.
+  void carryOut(kj::Promise<void> work) { tasks_.add(kj::mv(work)); }
   static constexpr std::size_t kMaxKeys = 4096;
 
  private:
