@@ -29,7 +29,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static auto& plan = *new fuzz::Peer::Plan{
       .interfaces = {capnp::Schema::from<schema::Pty>(), capnp::Schema::from<schema::Terminal>()},
       .named = {{"data", {"x\n", "\x03", "\x04"}}},
-      .descriptor = terminal};
+      .descriptor = terminal,
+      .handsBack = false};
   fuzz::run(plan, data, size, {.role = rpc::Role::kServer, .maxFdsPerMessage = 1},
             []() -> capnp::Capability::Client { return pty::makeService(fuzz::loop()); });
   return 0;

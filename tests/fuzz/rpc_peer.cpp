@@ -191,7 +191,8 @@ void Peer::fillPayload(capnp::rpc::Payload::Builder payload, capnp::StructSchema
   fill(capabilities.imbue(payload.getContent()).initAs<capnp::DynamicStruct>(shape), 0);
   const auto count = static_cast<unsigned>(capabilities.getTable().size());
   for (auto entry : payload.initCapTable(count)) {
-    switch (bytes_.ConsumeIntegralInRange(0, 5)) {
+    const auto kind = bytes_.ConsumeIntegralInRange(0, 5);
+    switch (plan_.handsBack || kind < 2 ? kind : 5) {
       case 0:
         entry.setNone();
         break;

@@ -37,6 +37,9 @@ class Peer {
     std::map<std::string_view, std::vector<std::uint64_t>> numbers = {};
     // A descriptor that goes along with a message now and then; none: ordinary pipes.
     std::function<rpc::OwnFd()> descriptor = {};
+    // Whether it gives the other side's own capabilities back to it. A worker that keeps one is a circle of
+    // references then, which ends with its process and not with the line, as its peer well knows.
+    bool handsBack = true;
   };
 
   Peer(Plan& plan, FuzzedDataProvider& bytes, rpc::OwnFd socket)
