@@ -88,6 +88,20 @@ void Canaries::know(Category category, std::string value, std::string origin) {
   known_.emplace(std::move(value), Planted{category, std::move(origin)});
 }
 
+// Of what stands there, the canary that shares most of it decides.
+bool Canaries::mayBeCut(std::string_view piece, const Place& place) const {
+  std::size_t longest = 0;
+  bool may = false;
+  for (const auto& [value, planted] : canaries_) {
+    const auto end = std::ranges::mismatch(piece, value).in1;
+    const auto shared = static_cast<std::size_t>(end - piece.begin());
+    if (shared < longest) continue;
+    may = place.mayHold(planted.category) || (shared == longest && may);
+    longest = shared;
+  }
+  return may;
+}
+
 void Canaries::judgePlain(std::string_view bytes, const Place& place, std::vector<std::string>& found) const {
   const auto judge = [&](const std::string& value, const Planted& planted, std::size_t at) {
     if (place.mayHold(planted.category)) return;
@@ -97,7 +111,8 @@ void Canaries::judgePlain(std::string_view bytes, const Place& place, std::vecto
   for (auto at = bytes.find(tag_); at != bytes.npos; at = bytes.find(tag_, at + 1)) {
     const auto planted = canaries_.find(bytes.substr(at, kLength));
     if (planted == canaries_.end()) {
-      found.push_back("a piece of a canary: " + around(bytes, at));
+      if (!mayBeCut(bytes.substr(at, kLength), place))
+        found.push_back("a piece of a canary: " + around(bytes, at));
     } else {
       judge(planted->first, planted->second, at);
     }

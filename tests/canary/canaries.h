@@ -35,8 +35,8 @@ class Canaries {
   // A value that exists anyway: a token, a path.
   void know(Category category, std::string value, std::string origin);
 
-  // One line for each that stands where it may not; also pieces, other letter cases, and hex, base64 and
-  // UTF-16 of the tag, which nothing may show anywhere.
+  // One line for each that stands where it may not, in pieces too; also other letter cases, and hex, base64
+  // and UTF-16 of the tag, which nothing may show anywhere.
   std::vector<std::string> misplaced(std::string_view bytes, const Place& place) const;
   std::size_t planted() const;
   const std::string& tag() const { return tag_; }
@@ -46,6 +46,8 @@ class Canaries {
     Category category;
     std::string origin;
   };
+  // A terminal's output is looked at while it comes, so a canary may end early where it may stand whole.
+  bool mayBeCut(std::string_view piece, const Place& place) const;
   void judgePlain(std::string_view bytes, const Place& place, std::vector<std::string>& found) const;
   void judgeDisguised(std::string_view bytes, std::vector<std::string>& found) const;
 

@@ -36,10 +36,19 @@ TEST(Canaries, APlaceMayHoldWhatTheMatrixAndThePlaceBothSay) {
       << "a count is not the text";
 }
 
-TEST(Canaries, PiecesAndDisguisesAreFoundEverywhere) {
+// Output that is looked at while it comes ends anywhere.
+TEST(Canaries, APieceIsFoundWhereTheWholeMayNotStand) {
+  Canaries canaries;
+  const auto output = canaries.plant(Category::kTerminalOutput, "output");
+  const auto command = canaries.plant(Category::kCommand, "a shell line");
+  EXPECT_TRUE(canaries.misplaced(output.substr(0, 29) + "\",", kDetail).empty());
+  EXPECT_FALSE(canaries.misplaced(output.substr(0, 29), kAnswer).empty());
+  EXPECT_FALSE(canaries.misplaced(command.substr(0, 20), kDetail).empty());
+}
+
+TEST(Canaries, DisguisesAreFoundEverywhere) {
   Canaries canaries;
   const auto value = canaries.plant(Category::kTerminalOutput, "output");
-  EXPECT_FALSE(canaries.misplaced(value.substr(0, 20), kDetail).empty());
   auto capitals = value;
   std::ranges::transform(capitals, capitals.begin(),
                          [](char each) { return static_cast<char>(std::toupper(each)); });
