@@ -46,7 +46,7 @@ class Cell {
     exists_ = !victims.empty();
     const bool fatal = exists_ && (victim_ == Victim::kBroker || victim_ == Victim::kLauncher);
     if (victim_ != Victim::kBroker) rig_.resume();
-    while (fatal && rig_.await() == Rig::Change::kStopped) rig_.resume();
+    if (fatal) rig_.runOut();
     client.join();
     fatal ? expectNextLife(all) : expectThisLife();
     const auto verdict = rig_.verify();

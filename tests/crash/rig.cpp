@@ -146,6 +146,10 @@ void Rig::resume() const {
   signal(SIGCONT);
 }
 
+void Rig::runOut() {
+  while (await() == Change::kStopped) resume();
+}
+
 void Rig::signal(int number) const {
   if (pid_ > 0) ::kill(pid_, number);
 }
@@ -159,7 +163,7 @@ int Rig::kill() {
 
 int Rig::stop() {
   signal(SIGTERM);
-  while (await() == Change::kStopped) resume();
+  runOut();
   return status_;
 }
 

@@ -41,6 +41,7 @@ class Rig {
   // Whether it has ended by now; does not wait.
   bool ended();
   void resume() const;
+  void runOut();  // resumes it at every stop until it has ended
   void signal(int number) const;
   // Ends it by SIGKILL, or in order; exit status, or 256 + signal.
   int kill();

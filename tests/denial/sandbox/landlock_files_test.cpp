@@ -112,7 +112,7 @@ TEST(Landlock, EachRightIsGrantedWhereListedAndNowhereElse) {
   if (abi == 0) ABSENT("no Landlock");
   for (const Right& right : kRights) {
     if (abi < right.sinceAbi) {
-      if (testing::mustHaveAll()) ADD_FAILURE() << right.name << " needs ABI " << right.sinceAbi;
+      if (test::mustHaveAll()) ADD_FAILURE() << right.name << " needs ABI " << right.sinceAbi;
       continue;
     }
     const Ground ground;

@@ -148,6 +148,13 @@ constexpr const char* kDenyTouch =
 constexpr const char* kDenyOther =
     "[[rule]]\nfamily = \"git\"\noperation = \"status\"\ndecision = \"deny\"\nreason = \"other\"\n\n";
 
+// Policy has changed since `id` was asked for.
+void expectNotRun(LiveBroker& broker, const std::string& token, const std::string& id) {
+  const auto refused = broker.execute(kMake, token, "k1", id);
+  EXPECT_TRUE(refused.code() == "approval_drift" || refused.code() == "policy_blocked") << refused.body;
+  EXPECT_FALSE(made(broker));
+}
+
 // Whatever the operator decides on the old card, nothing runs under the new rules.
 TEST(Approval, P74_APolicyThatIsReloadedBeforeTheDecisionIsAConflict) {
   for (const char* more : {kDenyTouch, kDenyOther}) {
@@ -156,9 +163,7 @@ TEST(Approval, P74_APolicyThatIsReloadedBeforeTheDecisionIsAConflict) {
     const auto id = broker.propose(kMake, token, "k1").at("/action/id");
     reloadWith(broker, more);
     broker.approve(id);
-    const auto refused = broker.execute(kMake, token, "k1", id);
-    EXPECT_TRUE(refused.code() == "approval_drift" || refused.code() == "policy_blocked") << refused.body;
-    EXPECT_FALSE(made(broker));
+    expectNotRun(broker, token, id);
   }
 }
 
@@ -168,9 +173,7 @@ TEST(Approval, P74_ARuleThatIsRevokedBetweenApprovalAndStartStopsIt) {
   const auto id = broker.propose(kMake, token, "k1").at("/action/id");
   ASSERT_EQ(broker.approve(id).status, 0);
   reloadWith(broker, kDenyTouch);
-  const auto refused = broker.execute(kMake, token, "k1", id);
-  EXPECT_TRUE(refused.code() == "approval_drift" || refused.code() == "policy_blocked") << refused.body;
-  EXPECT_FALSE(made(broker));
+  expectNotRun(broker, token, id);
 }
 
 // What lies in a workspace decides nothing, and a field that would switch something off is refused by name.

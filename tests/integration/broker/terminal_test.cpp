@@ -8,6 +8,10 @@
 namespace factionos::test {
 namespace {
 
+constexpr const char* kAllowTerminal =
+    "[[rule]]\nfamily = \"terminal\"\noperation = \"*\"\ndecision = \"allow\"\nuntil = "
+    "2099-01-01T00:00:00Z\nreason = \"tested\"\n";
+
 std::string sessionOf(const Reply& started) {
   return started.at("/session/id");
 }
@@ -141,9 +145,7 @@ TEST(Terminal, OnlyTheOwnerTypesAndOnlyTheOwnerOrAnApproverReads) {
 // Only what changed is published: nothing of a silent command comes after its start, and what is done to it
 // changes its row alone.
 TEST(Terminal, ASilentSessionIsListedAndItsRowFollows) {
-  LiveBroker broker({.policy =
-                         "[[rule]]\nfamily = \"terminal\"\noperation = \"*\"\ndecision = \"allow\"\nuntil = "
-                         "2099-01-01T00:00:00Z\nreason = \"tested\"\n"});
+  LiveBroker broker({.policy = kAllowTerminal});
   const auto token = broker.token();
   const auto session = sessionOf(broker.propose(R"("command":["sleep","1000"])", token, "k1"));
   Reply rows;
@@ -162,9 +164,7 @@ TEST(Terminal, ASilentSessionIsListedAndItsRowFollows) {
 
 // SPEC 5.3: of racing writers one runs, the others hear of it.
 TEST(Terminal, OfRestartsAtOnceOneRuns) {
-  LiveBroker broker({.policy =
-                         "[[rule]]\nfamily = \"terminal\"\noperation = \"*\"\ndecision = \"allow\"\nuntil = "
-                         "2099-01-01T00:00:00Z\nreason = \"tested\"\n"});
+  LiveBroker broker({.policy = kAllowTerminal});
   const auto token = broker.token();
   const auto first = sessionOf(broker.propose(R"("command":["sleep","1000"])", token, "k1"));
   const auto target = "/v1/terminal/sessions/" + first + "/restart";

@@ -12,6 +12,7 @@
 
 #include "http.h"
 #include "process.h"
+#include "tests/absent.h"
 
 namespace factionos::test {
 namespace {
@@ -22,10 +23,7 @@ class RootTest : public testing::Test {
  protected:
   void SetUp() override {
     if (::geteuid() != 0) {
-      const char* strict = std::getenv("FACTIONOS_REQUIRE_ALL");
-      ASSERT_FALSE(strict != nullptr && std::string(strict) == "1" &&
-                   std::getenv("FACTIONOS_ORDINARY_USER") == nullptr)
-          << "needs root";
+      ASSERT_FALSE(mustHaveAll() && std::getenv("FACTIONOS_ORDINARY_USER") == nullptr) << "needs root";
       GTEST_SKIP() << "needs root: it mounts, traces and becomes other users";
     }
     const char* name = std::getenv("FACTIONOS_TEST_USER");

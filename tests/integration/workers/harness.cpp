@@ -30,6 +30,7 @@
 
 #include "protocol/rpc/deadline.h"
 #include "protocol/rpc/descriptor.h"
+#include "tests/absent.h"
 
 namespace factionos::test {
 namespace {
@@ -572,8 +573,7 @@ bool refusesConnections(std::uint16_t port) {
 }
 
 bool lacks(const char* feature) {
-  const char* all = getenv("FACTIONOS_REQUIRE_ALL");
-  if (all != nullptr && std::string(all) == "1") {
+  if (mustHaveAll()) {
     ADD_FAILURE() << "this machine must have " << feature;
     return false;
   }

@@ -1,7 +1,6 @@
 #include "tests/unit/sandbox/sandboxed_child.h"
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
@@ -193,11 +192,6 @@ void pretend(std::initializer_list<SeccompRule> rules) {
   policy.rules = rules;
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   loadProgram(compile(policy), Listener::kNone);
-}
-
-bool mustHaveAll() {
-  const char* const value = std::getenv("FACTIONOS_REQUIRE_ALL");
-  return value != nullptr && std::strcmp(value, "1") == 0;
 }
 
 }  // namespace factionos::sandbox::testing

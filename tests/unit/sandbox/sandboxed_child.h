@@ -13,6 +13,7 @@
 #include "sandbox/enter.h"
 #include "sandbox/events.h"
 #include "sandbox/seccomp.h"
+#include "tests/absent.h"
 
 namespace factionos::sandbox::testing {
 
@@ -59,15 +60,6 @@ int result(int returned);  // of a call that answers 0 or -1, right after it
 
 // Loads a filter of the test's own below the one under test, to stand for a kernel that lacks something.
 void pretend(std::initializer_list<SeccompRule> rules);
-
-// Stops the test as skipped, with the reason on the screen; fails instead where FACTIONOS_REQUIRE_ALL=1.
-// For use as: if (missing) { ABSENT("..."); }
-#define ABSENT(reason)                                                                         \
-  do {                                                                                         \
-    if (::factionos::sandbox::testing::mustHaveAll()) FAIL() << "required here: " << (reason); \
-    GTEST_SKIP() << (reason);                                                                  \
-  } while (false)
-bool mustHaveAll();
 
 // Denial tests have nothing to say in a sanitizer build, whose run-time makes calls of its own.
 #ifdef FACTIONOS_SANITIZED
