@@ -23,7 +23,8 @@ Fd openDirectory(int parent, const char* name, dev_t device) noexcept {
   // A handle takes no fchmod before Linux 6.6; its link in /proc leads to what it holds and nowhere else.
   char link[32];
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", handle.get());
-  fchmodat(AT_FDCWD, link, S_IRWXU, 0);
+  const int widened = fchmodat(AT_FDCWD, link, S_IRWXU, 0);
+  static_cast<void>(widened);  // where it is refused, what follows is refused for the same reason
   return Fd(openat(handle.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
