@@ -7,6 +7,7 @@
 #include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -78,6 +79,9 @@ class BareSandbox {
     session::KeeperPlan plan;
     plan.command.workspace = workspace_.get();
     plan.command.executable = program.get();
+    struct stat status {};
+    if (::fstat(program.get(), &status) != 0) throw std::runtime_error("/bin/true can't be looked at");
+    plan.command.executableState = session::FileState::of(status);
     plan.command.terminal = pty.slave.get();
     plan.command.argv = {"true"};
     plan.command.scope.workspace = path_;

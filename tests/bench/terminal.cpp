@@ -48,6 +48,7 @@ void measureTerminal(Report& report, Effort effort, Meter&) {
     raw.push_back(rawPump(line));
     const auto begin = Clock::now();
     const auto started = broker->propose(R"("shell":)" + test::json(line), token, "pty" + std::to_string(i));
+    if (started.status != 201) throw std::runtime_error("the flood was not started: " + started.body);
     const auto ended = broker->ended(started.at("/session/id"), token);
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     if (ended.at("/session/exit/code") != "0") throw std::runtime_error("the flood failed: " + ended.body);

@@ -25,7 +25,9 @@ std::unique_ptr<test::LiveBroker> allowingBroker() {
   return std::make_unique<test::LiveBroker>(
       test::Setup{.limits = "max_sessions = 256",
                   .policy = "[[rule]]\nfamily = \"terminal\"\noperation = \"run\"\ndecision = \"allow\"\n"
-                            "until = 2099-01-01T00:00:00Z\nreason = \"measured\"\n"});
+                            "until = 2099-01-01T00:00:00Z\nreason = \"measured\"\n"
+                            "[[rule]]\nfamily = \"terminal\"\noperation = \"*\"\nprogram = \"sh\"\n"
+                            "decision = \"allow\"\nuntil = 2099-01-01T00:00:00Z\nreason = \"measured\"\n"});
 }
 
 double runToOutcome(test::LiveBroker& broker, const std::string& command, const std::string& token,
