@@ -2,7 +2,6 @@
 
 #include <exception>
 #include <string>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -75,12 +74,6 @@ void mustBeStarted(std::string_view name, std::initializer_list<int> scopes) {
   fcntl(kEvents, F_SETFD, FD_CLOEXEC);
   umask(077);
   if (chdir("/") != 0) _exit(kSetupFailed);
-}
-
-std::vector<int> ownDescriptors(std::initializer_list<int> more) {
-  std::vector<int> own = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, kLine, kEvents};
-  own.insert(own.end(), more);
-  return own;
 }
 
 void selfCheck(const sandbox::Policy& policy, const sandbox::Posture& posture) {

@@ -3,20 +3,14 @@
 
 #include <initializer_list>
 #include <string_view>
-#include <vector>
 
 #include <kj/function.h>
 
 #include "sandbox/enter.h"
 #include "sandbox/policy.h"
+#include "workers/common/descriptors.h"
 
 namespace factionos::worker {
-
-// The descriptors that a worker is started with. 0 to 2 are /dev/null, so that no later descriptor can take
-// the number that a library prints its last words to.
-inline constexpr int kLine = 3;    // Cap'n Proto, one end of a socketpair
-inline constexpr int kEvents = 4;  // fixed event records (sandbox/events.h), write end of a pipe
-inline constexpr int kScope = 5;   // session: the workspace; launcher: the home. O_PATH
 
 // Exit statuses of a worker.
 inline constexpr int kStartedByHand = 2;
@@ -28,9 +22,6 @@ inline constexpr int kInternalError = 71;
 // `scopes` an open directory. Also sets what the rest relies on: umask 077, working directory "/",
 // close-on-exec on every inherited descriptor.
 void mustBeStarted(std::string_view name, std::initializer_list<int> scopes = {});
-
-// The descriptors of a worker that holds only its own: 0 to 4.
-std::vector<int> ownDescriptors(std::initializer_list<int> more = {});
 
 // Throws SetupError at Step::kSelfCheck unless the posture shows no_new_privs, not dumpable and a filter, and
 // no descriptor but the policy's is open.

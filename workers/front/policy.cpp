@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 
 #include "sandbox/families.h"
-#include "workers/common/start.h"
+#include "workers/common/descriptors.h"
 
 namespace factionos::front {
 

@@ -3,7 +3,7 @@
 #include <cerrno>
 
 #include "sandbox/families.h"
-#include "workers/common/start.h"
+#include "workers/common/descriptors.h"
 
 namespace factionos::pty {
 

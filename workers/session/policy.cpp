@@ -6,7 +6,7 @@
 
 #include "sandbox/families.h"
 #include "workers/common/namespace_support.h"
-#include "workers/common/start.h"
+#include "workers/common/descriptors.h"
 
 namespace factionos::session {
 

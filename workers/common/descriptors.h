@@ -1,0 +1,17 @@
+// The descriptors that a worker is started with, by number. 0 to 2 are /dev/null, so that no later descriptor
+// can take the number that a library prints its last words to.
+#pragma once
+
+#include <initializer_list>
+#include <vector>
+
+namespace factionos::worker {
+
+inline constexpr int kLine = 3;    // Cap'n Proto, one end of a socketpair
+inline constexpr int kEvents = 4;  // fixed event records (sandbox/events.h), write end of a pipe
+inline constexpr int kScope = 5;   // session: the workspace; launcher: the home. O_PATH
+
+// The descriptors of a worker that holds only its own: 0 to 4.
+std::vector<int> ownDescriptors(std::initializer_list<int> more = {});
+
+}  // namespace factionos::worker
