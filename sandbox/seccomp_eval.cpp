@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <linux/audit.h>
+#include <unistd.h>
 
 namespace factionos::sandbox {
 namespace {
@@ -34,7 +35,37 @@ bool knownJump(std::uint16_t code) {
                                     BPF_OP(code) == BPF_JGE || BPF_OP(code) == BPF_JSET);
 }
 
+constexpr std::uint32_t kX32Bit = 0x40000000;
+
+bool isForeign(const seccomp_data& data) {
+  if (data.arch != kNativeArchitecture) return true;
+  return kNativeArchitecture == AUDIT_ARCH_X86_64 && (static_cast<std::uint32_t>(data.nr) & kX32Bit) != 0 &&
+         data.nr != -1;
+}
+
+bool passes(const ArgumentTest& test, const seccomp_data& data) {
+  const std::uint64_t value = data.args[test.argument];
+  if (test.compare == ArgumentTest::Compare::kOwnProcess) return static_cast<pid_t>(value) == getpid();
+  return (value & test.mask) == (test.value & test.mask);
+}
+
+bool matches(const Call& call, const seccomp_data& data) {
+  return call.number == data.nr &&
+         std::all_of(call.tests.begin(), call.tests.end(),
+                     [&data](const ArgumentTest& test) { return passes(test, data); });
+}
+
 }  // namespace
+
+Ruling rulingOf(const SeccompPolicy& policy, const seccomp_data& data) {
+  if (isForeign(data)) return {policy.foreignEntry, nullptr};
+  for (const SeccompRule& rule : policy.rules) {
+    const auto& calls = rule.family.calls;
+    if (std::any_of(calls.begin(), calls.end(), [&data](const Call& call) { return matches(call, data); }))
+      return {rule.verdict, &rule};
+  }
+  return {policy.unlisted, nullptr};
+}
 
 std::optional<std::uint32_t> evaluate(const Program& program, const seccomp_data& data) {
   std::uint32_t accumulator = 0;

@@ -17,6 +17,14 @@ std::optional<std::uint32_t> evaluate(const Program& program, const seccomp_data
 // A call of this architecture.
 seccomp_data callData(int number, std::initializer_list<std::uint64_t> arguments);
 
+// Which row of a policy decides a call, by the meaning of its text: the first that matches.
+struct Ruling {
+  Verdict verdict;
+  const SeccompRule* rule =
+      nullptr;  // borrowed from the policy; null: no row, so `unlisted` or `foreignEntry`
+};
+Ruling rulingOf(const SeccompPolicy& policy, const seccomp_data& data);
+
 // Any verdict but trap's or notify's data; nothing if `value` is none of ours.
 std::optional<Verdict> verdictOf(std::uint32_t value);
 
