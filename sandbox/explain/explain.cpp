@@ -37,7 +37,10 @@ bool allowedByModes(const Place& place, int wanted) {
 
 Explainer::Explainer(Scene scene) : scene_(std::move(scene)), view_(scene_.policy.mounts, scene_.made) {
   for (const FileRule& rule : scene_.policy.files.rules) {
-    if (rule.descriptor >= 0) continue;
+    struct stat status {};
+    if (rule.descriptor >= 0 && fstat(rule.descriptor, &status) == 0)
+      granted_.push_back({{status.st_dev, status.st_ino, {}}, &rule});
+    if (rule.path.empty()) continue;
     const Place place = view_.walk(rule.path);
     if (place.error == 0) granted_.push_back({view_.identityOf(place.path), &rule});
   }
@@ -202,6 +205,7 @@ std::vector<Explainer::Check> Explainer::opening(Operation operation, const Plac
 
 std::vector<Explainer::Check> Explainer::creating(const Place& place) const {
   if (place.error == 0) return {Check::ordinary(EEXIST, "it exists")};
+  if (isWithin(place.path, "/proc")) return {Check::ordinary(ENOENT, "no file can be made in /proc")};
   const Place parent = view_.walk(place.parent);
   std::vector<Check> checks = {asMounted(Operation::kCreate, parent)};
   checks.push_back(rights(place.parent, access::kMakeReg | access::kWriteFile));
@@ -210,6 +214,7 @@ std::vector<Explainer::Check> Explainer::creating(const Place& place) const {
 }
 
 std::string Explainer::spoken(const std::string& path) const {
+  if (path.empty()) return "a descriptor";
   for (const Spoken& known : scene_.spoken) {
     if (known.path == path) return known.name;
   }

@@ -145,6 +145,11 @@ View::Entry View::look(const std::string& path) const {
   const int asked = itself ? stat(entry.machine.c_str(), &status) : lstat(entry.machine.c_str(), &status);
   entry.there = asked == 0;
   entry.mode = status.st_mode;
+  if (!entry.there && holdsNodes(path)) {  // on the way to what is made later
+    entry.machine.clear();
+    entry.there = true;
+    entry.mode = S_IFDIR | S_IRWXU;
+  }
   if (entry.there && S_ISLNK(entry.mode)) {
     entry.link = linkText(entry.machine);
     entry.perProcess = isMagic(entry.machine);
