@@ -44,6 +44,7 @@ void addEverything(CLI::App& app, Context& context, Action& action) {
   addActionCommands(app, context, action);
   addAdminCommands(app, context, action);
   addAuditCommands(app, context, action);
+  addSandboxCommands(app, context, action);
 }
 
 }  // namespace factionos::cli

@@ -17,11 +17,12 @@ void addEverything(CLI::App& app, Context& context, Action& action);
 // and a terminal's log is no place for it.
 std::string mistakeOf(const CLI::App& app, const CLI::ParseError& error);
 
-void addHomeCommands(CLI::App& app, Context& context, Action& action);    // init, serve, workspace
-void addActionCommands(CLI::App& app, Context& context, Action& action);  // actions, approve, reject, reveal
-void addAdminCommands(CLI::App& app, Context& context, Action& action);   // grant, token, policy
-void addAuditCommands(CLI::App& app, Context& context, Action& action);   // audit
-void addStatusCommands(CLI::App& app, Context& context, Action& action);  // status
-void addRunCommand(CLI::App& app, Context& context, Action& action);      // run
+void addHomeCommands(CLI::App& app, Context& context, Action& action);     // init, serve, workspace
+void addActionCommands(CLI::App& app, Context& context, Action& action);   // actions, approve, reject, reveal
+void addAdminCommands(CLI::App& app, Context& context, Action& action);    // grant, token, policy
+void addAuditCommands(CLI::App& app, Context& context, Action& action);    // audit
+void addStatusCommands(CLI::App& app, Context& context, Action& action);   // status
+void addRunCommand(CLI::App& app, Context& context, Action& action);       // run
+void addSandboxCommands(CLI::App& app, Context& context, Action& action);  // sandbox
 
 }  // namespace factionos::cli

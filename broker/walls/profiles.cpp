@@ -129,6 +129,7 @@ Scene documentScene(const Profile& profile, const sandbox::NamespaceSupport& sup
   scene.command.home = scene.namespaces.mount ? "/tmp/.home" : "/scratch/home";
   scene.command.terminal = "/dev/pts/0";
   scene.command.apiPort = 4519;
+  scene.command.keep = {0, 1, 2};
   return scene;
 }
 
