@@ -79,6 +79,12 @@ std::vector<Screen> Screens::screens() {
       {{"audit", "verify"}, {}},
       {{"audit", "list"}, {}},
       {{"audit", "export"}, {}},
+      {{"sandbox", "show"}, {}},
+      {{"sandbox", "show", "command"}, {}},
+      {{"sandbox", "explain", "--workspace", "demo", "create", "new"}, {}},
+      {{"sandbox", "explain", "--workspace", "demo", "read",
+        "/" + plant(Category::kBroadPath, "a path that is asked about")},
+       {}},
   };
 }
 
