@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "sandbox/descriptors.h"
+#include "sandbox/programs.h"
 #include "sandbox/setup_error.h"
 #include "sandbox/syscalls.h"
 
@@ -99,7 +100,7 @@ std::vector<Judged> settle(const std::vector<Judged>& ordered, const Verdict& un
   return kept;
 }
 
-std::vector<ArgumentTest> resolved(const std::vector<ArgumentTest>& tests) {
+std::vector<ArgumentTest> resolved(const std::vector<ArgumentTest>& tests, std::uint32_t ownProcess) {
   std::vector<ArgumentTest> result;
   unsigned seen = 0;
   for (const ArgumentTest& test : tests) {
@@ -108,7 +109,7 @@ std::vector<ArgumentTest> resolved(const std::vector<ArgumentTest>& tests) {
     }
     seen |= 1U << test.argument;
     const bool own = test.compare == Compare::kOwnProcess;
-    result.push_back(own ? is32(test.argument, static_cast<std::uint32_t>(getpid())) : test);
+    result.push_back(own ? is32(test.argument, ownProcess) : test);
   }
   return result;
 }
@@ -175,11 +176,17 @@ std::vector<ArgumentTest> rangeBlocks(unsigned argument, std::uint64_t first, st
 }
 
 Program compile(const SeccompPolicy& policy) {
+  const auto own = static_cast<std::uint32_t>(getpid());
+  const BuiltProgram* built = findBuiltProgram(policy);
+  return built != nullptr ? programOf(*built, own) : compileFor(policy, own);
+}
+
+Program compileFor(const SeccompPolicy& policy, std::uint32_t ownProcess) {
   std::map<int, std::vector<Judged>> ordered;
   for (const SeccompRule& rule : policy.rules) {
     for (const Call& call : rule.family.calls) {
       if (call.number < 0) continue;  // this architecture has no such call
-      ordered[call.number].push_back({resolved(call.tests), rule.verdict});
+      ordered[call.number].push_back({resolved(call.tests, ownProcess), rule.verdict});
     }
   }
   const Context context(seccomp_init(actionOf(policy.unlisted)), &seccomp_release);

@@ -58,7 +58,8 @@ constexpr ArgumentTest is64(unsigned argument, std::uint64_t value) {
 std::vector<ArgumentTest> rangeBlocks(unsigned argument, std::uint64_t first, std::uint64_t last,
                                       unsigned bits);
 
-// The argument is the pid of the process that compiles the policy. For processes that never fork.
+// The argument is the pid of the process that compiles the policy. For processes that never fork. On 32 bits:
+// a pid_t is an int.
 constexpr ArgumentTest isOwnProcess(unsigned argument) {
   return {argument, ArgumentTest::Compare::kOwnProcess, 0, 0};
 }
@@ -109,9 +110,16 @@ struct Program {
   std::vector<sock_filter> instructions;
 };
 
-// Pure but for a memfd. Throws SetupError at Step::kSeccomp: "seccomp_rule_refused", "seccomp_rules_overlap",
-// "seccomp_verdict_invalid", "seccomp_compile".
+// The pid that stands in a program that is built for processes yet to come; above the kernel's highest
+// (2^22).
+inline constexpr std::uint32_t kAnyProcess = 0x7fac7105;
+
+// Pure but for a memfd, and quick for what was built in (programs.h). Throws SetupError at Step::kSeccomp:
+// "seccomp_rule_refused", "seccomp_rules_overlap", "seccomp_verdict_invalid", "seccomp_compile".
 Program compile(const SeccompPolicy& policy);
+
+// The same by libseccomp in any case, with `ownProcess` for isOwnProcess().
+Program compileFor(const SeccompPolicy& policy, std::uint32_t ownProcess);
 
 enum class Listener { kNone, kWanted };
 

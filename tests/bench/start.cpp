@@ -18,6 +18,7 @@
 #include "workers/session/control.h"
 #include "workers/session/keeper.h"
 #include "workers/session/prepare.h"
+#include "workers/session/programs.h"
 #include "workers/session/pty_pair.h"
 
 extern char** environ;
@@ -132,6 +133,7 @@ void measureStart(Report& report, Effort effort, Meter&) {
   const int times = effort == Effort::kFull ? 200 : 20;
   const double bare = medianOf(times, [](int) { spawnAndWait({"/bin/true"}); });
   const auto broker = allowingBroker();
+  sandbox::useBuiltPrograms(session::kPrograms);  // as a session's main() does
   BareSandbox sandbox(broker->workspace());
   const double inside = medianOf(times, [&](int) { sandbox.run(); });
   report.add({.suite = "start",

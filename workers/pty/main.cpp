@@ -5,6 +5,7 @@
 #include "workers/common/lifetime.h"
 #include "workers/common/start.h"
 #include "workers/pty/policy.h"
+#include "workers/pty/programs.h"
 #include "workers/pty/service.h"
 
 namespace {
@@ -27,6 +28,7 @@ void serve() {
 int main() {
   worker::mustBeStarted("pty");
   return worker::guarded([]() {
+    sandbox::useBuiltPrograms(pty::kPrograms);
     const sandbox::Policy policy = pty::policy();
     const sandbox::Posture posture = sandbox::enter(policy);
     worker::selfCheck(policy, posture);

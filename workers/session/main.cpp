@@ -15,6 +15,7 @@
 #include "workers/common/namespace_support.h"
 #include "workers/common/start.h"
 #include "workers/session/policy.h"
+#include "workers/session/programs.h"
 #include "workers/session/service.h"
 
 namespace {
@@ -53,6 +54,7 @@ int main(int argumentCount, char** arguments) {
     if (sodium_init() < 0) throw sandbox::SetupError(sandbox::Step::kIdentity, 0, "sodium_unusable");
     const auto launcher = sandbox::OutsideWitness::take(getppid());
 
+    sandbox::useBuiltPrograms(session::kPrograms);
     const sandbox::Policy policy = session::policy(support);
     const sandbox::Posture posture = sandbox::enter(policy);
     worker::selfCheck(policy, posture);

@@ -127,8 +127,9 @@ TEST(MemoryOfSegments, SegmentsThatNobodyMapsCountAsMemory) {
   EXPECT_EQ(running->finish().reason, schema::EndReason::LIMIT_MEMORY);
 }
 
-// That they are answered in time is the hostile tests' matter: here the cap is one session's own, so that nobody
-// else is refused a process. How fast they run is the kernel's scheduler's, which is fair to each process.
+// That they are answered in time is the hostile tests' matter: here the cap is one session's own, so that
+// nobody else is refused a process. How fast they run is the kernel's scheduler's, which is fair to each
+// process.
 TEST_P(Limits, P45_OthersRunWhileOneMeetsItsCap) {
   Broker broker;
   capnp::MallocMessageBuilder message;
