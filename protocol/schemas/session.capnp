@@ -97,3 +97,10 @@ interface Session {
   kill @4 () -> ();
   # SIGKILL to the whole tree; answers when nothing of it is left.
 }
+
+interface Supervisor {
+  # What a session supervisor offers on its line: it is started before anybody knows what for.
+
+  open @0 (workspace :Common.Descriptor) -> (session :Session);
+  # The one session of this process, in this directory (O_PATH, judged by the launcher). A second call fails.
+}

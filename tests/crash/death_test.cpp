@@ -128,7 +128,8 @@ TEST(Crash, ManyDeathsLeakNoDescriptorAndNoDirectory) {
   one("first", std::nullopt);
   const auto settled = [&rig]() {
     return rig.find(Victim::kSession).empty() && rig.find(Victim::kPty).size() == 1 &&
-           rig.find(Victim::kFront).size() == 1 && rig.scratchIsEmpty();
+           rig.find(Victim::kSpare).size() == 1 && rig.find(Victim::kFront).size() == 1 &&
+           rig.scratchIsEmpty();
   };
   ASSERT_TRUE(eventually(settled));
   const auto broker = rig.descriptors(Victim::kBroker);
@@ -137,13 +138,13 @@ TEST(Crash, ManyDeathsLeakNoDescriptorAndNoDirectory) {
     ABSENT("descriptors of processes that are not dumpable: only root may count them");
   }
   for (const auto victim :
-       {Victim::kFront, Victim::kSession, Victim::kKeeper, Victim::kPty, Victim::kCommand}) {
+       {Victim::kFront, Victim::kSession, Victim::kKeeper, Victim::kPty, Victim::kSpare, Victim::kCommand}) {
     SCOPED_TRACE(nameOf(victim));
     for (int i = 0; i < 3; ++i) {
       one(std::string(nameOf(victim)) + std::to_string(i), victim);
       EXPECT_TRUE(eventually([&]() { return rig.find(Victim::kSession).empty() && rig.scratchIsEmpty(); }));
     }
-    // And once more in peace, after which a spare pty worker waits again.
+    // And once more in peace, after which a spare supervisor and a spare pty worker wait again.
     one(std::string(nameOf(victim)) + "-last", std::nullopt);
     EXPECT_TRUE(eventually(settled));
     EXPECT_TRUE(eventually([&]() {

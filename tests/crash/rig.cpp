@@ -46,7 +46,8 @@ pid_t parentOf(pid_t pid) {
 }  // namespace
 
 const char* nameOf(Victim victim) {
-  constexpr const char* kNames[] = {"broker", "launcher", "front", "session", "keeper", "pty", "command"};
+  constexpr const char* kNames[] = {"broker", "launcher", "front", "session",
+                                    "keeper", "pty",      "spare", "command"};
   return kNames[static_cast<std::size_t>(victim)];
 }
 
@@ -179,12 +180,13 @@ std::vector<pid_t> Rig::find(Victim victim) const {
     const auto parent = parentOf(pid);
     const bool belowSession = commOf(parent) == "session";
     // The launcher's children bear its name until they have executed what they are to be.
-    const bool matches = victim == Victim::kLauncher  ? name == "launcher" && parent == pid_
-                         : victim == Victim::kSession ? name == "session" && !belowSession
-                         : victim == Victim::kKeeper  ? name == "session" && belowSession
-                         : victim == Victim::kCommand
-                             ? name != "session" && name != "launcher" && name != "front" && name != "pty"
-                             : name == nameOf(victim);
+    const bool matches =
+        victim == Victim::kLauncher  ? name == "launcher" && parent == pid_
+        : victim == Victim::kSession ? name == "session" && !belowSession
+        : victim == Victim::kKeeper  ? name == "session" && belowSession
+        : victim == Victim::kCommand
+            ? name != "session" && name != "launcher" && name != "front" && name != "pty" && name != "spare"
+            : name == nameOf(victim);
     if (matches) found.push_back(pid);
   }
   return found;

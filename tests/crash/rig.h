@@ -14,10 +14,10 @@
 namespace factionos::test {
 
 // Whom a test kills.
-enum class Victim { kBroker, kLauncher, kFront, kSession, kKeeper, kPty, kCommand };
+enum class Victim { kBroker, kLauncher, kFront, kSession, kKeeper, kPty, kSpare, kCommand };
 // Those whose death ends the broker come last, so that one broker serves the cells before.
-inline constexpr Victim kVictims[] = {Victim::kFront,   Victim::kSession, Victim::kKeeper,  Victim::kPty,
-                                      Victim::kCommand, Victim::kBroker,  Victim::kLauncher};
+inline constexpr Victim kVictims[] = {Victim::kFront, Victim::kSession, Victim::kKeeper, Victim::kPty,
+                                      Victim::kSpare, Victim::kCommand, Victim::kBroker, Victim::kLauncher};
 const char* nameOf(Victim victim);
 
 // A home and a workspace of their own, served by factionosd-faulty, one start after the other. The caller

@@ -16,7 +16,7 @@ enum class LineKind {
 struct RoleRow {
   schema::Role role;
   const char* executable;  // beside the launcher's own; also argv[0]
-  ScopeKind scope;         // kWorkspace: descriptor 5
+  ScopeKind scope;         // kWorkspace: opened and judged here, handed over on the line
   LineKind line;           // descriptor 3. Descriptor 4 is always the event pipe
 };
 

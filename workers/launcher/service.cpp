@@ -105,6 +105,12 @@ void fill(schema::KernelSupport::Builder result, const sandbox::KernelSupport& s
   for (unsigned i = 0; i < list.size(); ++i) list.set(i, reasons[i].c_str());
 }
 
+rpc::OwnFd duplicate(int descriptor) {
+  const int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) throw std::system_error(errno, std::generic_category(), "fcntl");
+  return rpc::OwnFd(copy);
+}
+
 bool isStreamSocket(int descriptor) {
   int type = 0;
   socklen_t size = sizeof type;
@@ -125,7 +131,7 @@ class Service final : public schema::Launcher::Server, private kj::TaskSet::Erro
         .then([this, context, row](rpc::OwnFd line) mutable {
           if (!isStreamSocket(line.get()))
             return deny(context.getResults().initDenial(), "line_refused", "stream_socket");
-          auto child = launch(*row, line.get(), -1);
+          auto child = launch(*row, line.get());
           context.getResults().setWorker(kj::heap<WorkerServer>(kj::mv(child), rpc::kNone));
         })
         .catch_([context](kj::Exception&&) mutable {
@@ -135,19 +141,16 @@ class Service final : public schema::Launcher::Server, private kj::TaskSet::Erro
 
   kj::Promise<void> startSession(StartSessionContext context) override {
     const auto scope = context.getParams().getScope();
-    const RoleRow* row = findRole(schema::Role::SESSION);
     if (!scope.isWorkspace()) return refuse(context, "scope_refused", "role_table");
     const std::string path(scope.getWorkspace().begin(), scope.getWorkspace().size());
     const std::variant<sandbox::Fd, sandbox::WorkspaceRule> workspace = setup_.workspaces.open(path);
     if (const auto* rule = std::get_if<sandbox::WorkspaceRule>(&workspace)) {
       return refuse(context, "workspace_refused", label(*rule));
     }
-    try {
-      startSession(context, *row, std::get<sandbox::Fd>(workspace).get());
-    } catch (const std::system_error&) {
-      return refuse(context, "start_failed", "process_or_descriptor");
-    }
-    return kj::READY_NOW;
+    return kj::evalNow([&]() { return hand(context, std::get<sandbox::Fd>(workspace)); })
+        .catch_([context](kj::Exception&&) mutable {
+          deny(context.getResults().initDenial(), "start_failed", "process_or_descriptor");
+        });
   }
 
   kj::Promise<void> support(SupportContext context) override {
@@ -162,28 +165,71 @@ class Service final : public schema::Launcher::Server, private kj::TaskSet::Erro
     return kj::READY_NOW;
   }
 
-  kj::Own<Child> launch(const RoleRow& row, int line, int scope, std::vector<std::string> arguments = {}) {
+  kj::Own<Child> launch(const RoleRow& row, int line, std::vector<std::string> arguments = {}) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe2");
     rpc::OwnFd read(ends[0]);
     const rpc::OwnFd write(ends[1]);
-    const pid_t pid = spawn({setup_.programs, row.executable, line, write.get(), scope, setup_.environment,
-                             std::move(arguments)});
+    const pid_t pid =
+        spawn({setup_.programs, row.executable, line, write.get(), setup_.environment, std::move(arguments)});
     auto child = kj::refcounted<Child>(loop_, reaper_, pid, kj::mv(read));
     // Holds it until it has been reaped, whoever lets go of it before.
     tasks_.add(child->exited().ignoreResult().attach(kj::addRef(*child)));
     return child;
   }
 
-  void startSession(StartSessionContext& context, const RoleRow& row, int workspace) {
+  kj::Own<SessionProcess> launchSession() {
     rpc::SocketPair line = rpc::socketPair();
-    auto child = launch(row, line.second.get(), workspace,
+    auto child = launch(*findRole(schema::Role::SESSION), line.second.get(),
                         {std::string(worker::kNamespacesOption), worker::encode(setup_.support.namespaces)});
-    auto process = kj::refcounted<SessionProcess>(loop_, kj::addRef(*child), kj::mv(line.first));
-    tasks_.add(process->ended().attach(kj::addRef(*process)));
-    auto results = context.getResults();
-    results.setSession(makeProxy(kj::addRef(*process)));
-    results.setWorker(kj::heap<WorkerServer>(kj::mv(child), kj::mv(process)));
+    auto process = kj::refcounted<SessionProcess>(loop_, kj::mv(child), kj::mv(line.first));
+    tasks_.add(process->ended()
+                   .then([this, &started = *process]() { forget(started); })
+                   .attach(kj::addRef(*process)));
+    return process;
+  }
+
+  // A supervisor takes longer to start than most commands to run: one waits, and knows of nothing, for
+  // whoever is next. Without it the next start is slower, no more.
+  void prepareSpare() {
+    if (spare_ != rpc::kNone) return;
+    try {
+      spare_ = launchSession();
+    } catch (const std::system_error&) {
+    }
+  }
+
+  void forget(SessionProcess& ended) {
+    FACTIONOS_IF_SOME(spare, spare_) {
+      if (spare.get() == &ended) spare_ = rpc::kNone;
+    }
+  }
+
+  // A spare that died while it waited costs its caller nothing but time.
+  kj::Promise<void> hand(StartSessionContext context, const sandbox::Fd& workspace) {
+    kj::Maybe<kj::Own<SessionProcess>> spare = kj::mv(spare_);
+    spare_ = rpc::kNone;
+    FACTIONOS_IF_SOME(process, spare) {
+      return open(context, kj::mv(process), duplicate(workspace.get()))
+          .catch_([this, context, own = duplicate(workspace.get())](kj::Exception&&) mutable {
+            return open(context, launchSession(), kj::mv(own));
+          });
+    }
+    return open(context, launchSession(), duplicate(workspace.get()));
+  }
+
+  // Whoever stops waiting for the answer drops the worker, which ends the process.
+  kj::Promise<void> open(StartSessionContext context, kj::Own<SessionProcess> process, rpc::OwnFd workspace) {
+    auto opened = process->open(kj::mv(workspace));
+    auto child = kj::addRef(process->child());
+    schema::Worker::Client worker = kj::heap<WorkerServer>(kj::mv(child), kj::addRef(*process));
+    return opened.then([this, context, worker = kj::mv(worker),
+                        process = kj::mv(process)](schema::Session::Client session) mutable {
+      auto results = context.getResults();
+      results.setSession(makeProxy(kj::mv(process), kj::mv(session)));
+      results.setWorker(kj::mv(worker));
+      prepareSpare();
+    });
   }
 
   // Nothing that is waited for here fails but by a bug; the process behind it is killed by its holder.
@@ -192,6 +238,7 @@ class Service final : public schema::Launcher::Server, private kj::TaskSet::Erro
   rpc::Loop& loop_;
   Reaper& reaper_;
   const Setup& setup_;
+  kj::Maybe<kj::Own<SessionProcess>> spare_;
   kj::TaskSet tasks_;
 };
 

@@ -1,5 +1,7 @@
 #include "workers/launcher/session_proxy.h"
 
+#include "protocol/rpc/descriptor.h"
+
 namespace factionos::launcher {
 namespace {
 
@@ -8,8 +10,8 @@ constexpr auto kEndGrace = 5 * kj::SECONDS;
 
 class Proxy final : public schema::Session::Server {
  public:
-  explicit Proxy(kj::Own<SessionProcess> process)
-      : process_(kj::mv(process)), session_(process_->session()) {}
+  Proxy(kj::Own<SessionProcess> process, schema::Session::Client session)
+      : process_(kj::mv(process)), session_(kj::mv(session)) {}
   ~Proxy() noexcept(false) { process_->end(); }
   KJ_DISALLOW_COPY(Proxy);
 
@@ -54,6 +56,12 @@ SessionProcess::SessionProcess(rpc::Loop& loop, kj::Own<Child> child, rpc::OwnFd
       connection_(loop, kj::mv(line), {.role = rpc::Role::kClient}),
       killing_(nullptr) {}
 
+kj::Promise<schema::Session::Client> SessionProcess::open(rpc::OwnFd workspace) {
+  auto request = connection_.bootstrapAs<schema::Supervisor>().openRequest(capnp::MessageSize{4, 1});
+  request.setWorkspace(rpc::carryDescriptor<schema::Descriptor>(kj::mv(workspace)));
+  return request.send().then([](auto&& results) { return results.getSession(); });
+}
+
 void SessionProcess::end() {
   if (state_ == State::kEnding) return;
   state_ = State::kEnding;
@@ -65,8 +73,8 @@ kj::Promise<void> SessionProcess::ended() {
   return child_->exited().then([this](const ChildExit&) { killing_ = kj::READY_NOW; });
 }
 
-schema::Session::Client makeProxy(kj::Own<SessionProcess> process) {
-  return kj::heap<Proxy>(kj::mv(process));
+schema::Session::Client makeProxy(kj::Own<SessionProcess> process, schema::Session::Client session) {
+  return kj::heap<Proxy>(kj::mv(process), kj::mv(session));
 }
 
 }  // namespace factionos::launcher

@@ -15,7 +15,8 @@ class SessionProcess final : public kj::Refcounted {
  public:
   SessionProcess(rpc::Loop& loop, kj::Own<Child> child, rpc::OwnFd line);
 
-  schema::Session::Client session() { return connection_.bootstrapAs<schema::Session>(); }
+  // Once: its session, in this directory. Fails if the process is gone.
+  kj::Promise<schema::Session::Client> open(rpc::OwnFd workspace);
   Child& child() { return *child_; }
 
   // Closes the line, on which the session ends its tree and itself; kills it if it does not. Any number of
@@ -36,6 +37,6 @@ class SessionProcess final : public kj::Refcounted {
 
 // Hands every call on to the session. Dropping it ends the session: the capability behind it would outlive
 // its last holder.
-schema::Session::Client makeProxy(kj::Own<SessionProcess> process);
+schema::Session::Client makeProxy(kj::Own<SessionProcess> process, schema::Session::Client session);
 
 }  // namespace factionos::launcher

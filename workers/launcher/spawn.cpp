@@ -42,11 +42,8 @@ void defaultSignals() {
   const int directory = raise(image.directory);
   const int line = raise(image.line);
   const int events = raise(image.events);
-  const int scope = raise(image.scope);
-  bool placed = place(line, worker::kLine) && place(events, worker::kEvents);
-  if (image.scope >= 0) placed = placed && place(scope, worker::kScope);
-  const int first = image.scope >= 0 ? worker::kScope + 1 : worker::kEvents + 1;
-  if (placed && syscall(SYS_close_range, first, ~0U, CLOSE_RANGE_CLOEXEC) == 0) {
+  const bool placed = place(line, worker::kLine) && place(events, worker::kEvents);
+  if (placed && syscall(SYS_close_range, worker::kEvents + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0) {
     syscall(SYS_execveat, directory, image.executable, argv, environment, 0);
   }
   _exit(kNotExecuted);

@@ -27,9 +27,9 @@ constexpr auto kEndDeadline = 30 * kj::SECONDS;
 // Serves until the launcher closes the line, then leaves nothing behind.
 void serve(const sandbox::NamespaceSupport& support, const session::LastResort& lastResort) {
   rpc::Loop loop;
-  session::Service service(loop, worker::kScope, support, lastResort);
-  rpc::Connection connection(loop, rpc::OwnFd(worker::kLine), {.role = rpc::Role::kServer},
-                             service.capability());
+  session::Service service(loop, support, lastResort);
+  rpc::Connection connection(loop, rpc::OwnFd(worker::kLine),
+                             {.role = rpc::Role::kServer, .maxFdsPerMessage = 1}, service.capability());
   connection.onDisconnect().wait(loop.waitScope());
   rpc::withDeadline(loop.timer(), kEndDeadline, service.end()).wait(loop.waitScope());
 }
@@ -45,7 +45,7 @@ sandbox::NamespaceSupport namespaceSupport(int argumentCount, char** arguments) 
 }  // namespace
 
 int main(int argumentCount, char** arguments) {
-  worker::mustBeStarted("session", {worker::kScope});
+  worker::mustBeStarted("session");
   return worker::guarded([argumentCount, arguments]() {
     const sandbox::NamespaceSupport support = namespaceSupport(argumentCount, arguments);
     // A broken lease of a hashed file announces itself by SIGIO, which would end us.

@@ -18,7 +18,7 @@ sandbox::Policy policy(const sandbox::NamespaceSupport& support) {
   using sandbox::refuse;
   sandbox::Policy policy;
   policy.name = "session";
-  policy.keep = worker::ownDescriptors({worker::kScope});
+  policy.keep = worker::ownDescriptors();
   // Files: it resolves programs, and its children mount; Landlock file rules would forbid every mount below.
   policy.files.scope = sandbox::FileScope::kUnrestricted;
   policy.scopes = worker::scopesAboveCommands(support);

@@ -6,9 +6,11 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <kj/debug.h>
 #include <kj/timer.h>
 
 #include "protocol/rpc/descriptor.h"
@@ -90,15 +92,10 @@ bool isSendable(std::uint8_t number) {
 }  // namespace
 
 struct Service::State {
-  State(rpc::Loop& theLoop, int theWorkspace, const sandbox::NamespaceSupport& theSupport,
-        const LastResort& theLastResort)
-      : loop(theLoop),
-        support(theSupport),
-        workspace(theWorkspace),
-        workspacePath(realPath(theWorkspace)),
-        lastResort(theLastResort) {}
+  State(rpc::Loop& theLoop, const sandbox::NamespaceSupport& theSupport, const LastResort& theLastResort)
+      : loop(theLoop), support(theSupport), lastResort(theLastResort) {}
 
-  [[nodiscard]] bool scriptChanged() const { return script && !isUnchanged(workspace, *script); }
+  [[nodiscard]] bool scriptChanged() const { return script && !isUnchanged(workspace.get(), *script); }
 
   // Once: when the time is over or the tree has ended before.
   void endWatch() {
@@ -112,8 +109,8 @@ struct Service::State {
 
   rpc::Loop& loop;
   const sandbox::NamespaceSupport support;
-  const int workspace;
-  const std::string workspacePath;
+  sandbox::Fd workspace;
+  std::string workspacePath;
   const LastResort& lastResort;
   Request request;
   std::optional<Prepared> prepared;
@@ -190,7 +187,7 @@ class Service::Server final : public schema::Session::Server {
     if (const Denied* denied = std::get_if<Denied>(&read)) return *denied;
     state_->request = std::move(std::get<Request>(read));
 
-    const Resolver resolver(state_->workspace, state_->workspacePath, state_->request.programPaths);
+    const Resolver resolver(state_->workspace.get(), state_->workspacePath, state_->request.programPaths);
     std::variant<Prepared, Denied> prepared = session::prepare(state_->request, resolver);
     if (const Denied* denied = std::get_if<Denied>(&prepared)) return *denied;
     state_->prepared = std::move(std::get<Prepared>(prepared));
@@ -207,7 +204,7 @@ class Service::Server final : public schema::Session::Server {
       state_->prepared.reset();  // and lets go of the leases
       return *drift;
     }
-    std::vector<NamedFile> operands = namedFiles(state_->workspace, *state_->prepared);
+    std::vector<NamedFile> operands = namedFiles(state_->workspace.get(), *state_->prepared);
     rememberScript(operands);
     PtyPair& pty = std::get<PtyPair>(opened);
     try {
@@ -236,7 +233,7 @@ class Service::Server final : public schema::Session::Server {
     const Prepared& prepared = *state_->prepared;
     const Request& request = state_->request;
     KeeperPlan plan;
-    plan.command.workspace = state_->workspace;
+    plan.command.workspace = state_->workspace.get();
     plan.command.executable = prepared.covered[prepared.executed].file.get();
     plan.command.executableState = prepared.covered[prepared.executed].state;
     plan.command.operands = std::move(operands);
@@ -313,14 +310,36 @@ class Service::Server final : public schema::Session::Server {
   std::shared_ptr<State> state_;
 };
 
-Service::Service(rpc::Loop& loop, int workspace, const sandbox::NamespaceSupport& support,
-                 const LastResort& lastResort)
-    : state_(std::make_shared<State>(loop, workspace, support, lastResort)) {}
+class Service::Opener final : public schema::Supervisor::Server {
+ public:
+  explicit Opener(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  kj::Promise<void> open(OpenContext context) override {
+    KJ_REQUIRE(!opened_, "a supervisor has one session");
+    opened_ = true;
+    return rpc::takeDescriptor(context.getParams().getWorkspace())
+        .then([this, context](rpc::OwnFd workspace) mutable {
+          prctl(PR_SET_NAME, "session", 0, 0, 0);
+          state_->workspace = sandbox::Fd(workspace.release());
+          state_->workspacePath = realPath(state_->workspace.get());
+          context.getResults().setSession(kj::heap<Service::Server>(state_));
+        });
+  }
+
+ private:
+  std::shared_ptr<State> state_;
+  bool opened_ = false;
+};
+
+Service::Service(rpc::Loop& loop, const sandbox::NamespaceSupport& support, const LastResort& lastResort)
+    : state_(std::make_shared<State>(loop, support, lastResort)) {
+  prctl(PR_SET_NAME, "spare", 0, 0, 0);  // for who lists processes
+}
 
 Service::~Service() noexcept(false) = default;
 
-schema::Session::Client Service::capability() {
-  return kj::heap<Server>(state_);
+schema::Supervisor::Client Service::capability() {
+  return kj::heap<Opener>(state_);
 }
 
 kj::Promise<void> Service::end() {

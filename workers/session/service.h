@@ -1,4 +1,4 @@
-// The Session interface of session.capnp.
+// The Supervisor and Session interfaces of session.capnp.
 #pragma once
 
 #include <memory>
@@ -9,22 +9,21 @@
 
 namespace factionos::session {
 
-// The one session of this process. Destroying it ends the tree.
+// The one session of this process, or the wait for it. Destroying it ends the tree.
 class Service {
  public:
-  // `workspace`: O_PATH directory, borrowed. `support`: what namespaces this kernel gives. The references
-  // outlive the service.
-  Service(rpc::Loop& loop, int workspace, const sandbox::NamespaceSupport& support,
-          const LastResort& lastResort);
+  // `support`: what namespaces this kernel gives. The references outlive the service.
+  Service(rpc::Loop& loop, const sandbox::NamespaceSupport& support, const LastResort& lastResort);
   ~Service() noexcept(false);
   KJ_DISALLOW_COPY(Service);
 
-  schema::Session::Client capability();
+  schema::Supervisor::Client capability();
 
   // Kills the tree, if there is one; resolves when nothing of it is left.
   kj::Promise<void> end();
 
  private:
+  class Opener;
   class Server;
   struct State;
   std::shared_ptr<State> state_;

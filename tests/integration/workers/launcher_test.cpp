@@ -118,6 +118,39 @@ TEST(Launcher, AWorkerWhoseLineIsClosedEndsByItself) {
   EXPECT_EQ(exit.getExit().getCode(), 0);
 }
 
+// The second command finds a supervisor that was started before anybody knew of it.
+TEST(Launcher, ASpareSupervisorIsTakenAndOneThatDiedIsNotMissed) {
+  Broker broker;
+  const auto spare = [&broker]() {
+    pid_t found = 0;
+    for (int i = 0; i < 500 && found == 0; ++i) {
+      for (const pid_t child : childrenOf(broker.launcherPid)) {
+        if (nameOf(child) == "spare") found = child;
+      }
+      if (found == 0) broker.wait(broker.loop.timer().afterDelay(10 * kj::MILLISECONDS));
+    }
+    return found;
+  };
+  EXPECT_TRUE(childrenOf(broker.launcherPid).empty()) << "nobody has run anything yet";
+  EXPECT_EQ(broker.run(argv({"true"})).code, 0);
+  const pid_t first = spare();
+  ASSERT_NE(first, 0);
+  const auto running = broker.start(shell("echo ready; read go"));
+  running->expectOutput("ready");
+  EXPECT_EQ(nameOf(first), "session");
+  running->kill();
+  running->finish();
+
+  const pid_t second = spare();
+  ASSERT_NE(second, first);
+  kill(second, SIGKILL);
+  EXPECT_EQ(broker.run(argv({"true"})).code, 0) << "not even noticed yet, perhaps";
+  kill(spare(), SIGKILL);
+  for (int i = 0; i < 500 && !childrenOf(broker.launcherPid).empty(); ++i)
+    broker.wait(broker.loop.timer().afterDelay(10 * kj::MILLISECONDS));
+  EXPECT_EQ(broker.run(argv({"true"})).code, 0) << "noticed: nobody hands it out";
+}
+
 TEST(Launcher, AsksTheKernelOnce) {
   Broker broker;
   auto answer =

@@ -142,7 +142,9 @@ TEST_P(Limits, P45_OthersRunWhileOneMeetsItsCap) {
   bomb->kill();
   const Result& result = bomb->finish();
   if (GetParam() == Story::kNamespaces) {
-    EXPECT_EQ(result.peakProcesses, 40U);
+    EXPECT_LE(result.peakProcesses, 40U);
+    EXPECT_NE(result.output.find("fork"), std::string::npos)
+        << result.output;  // "Cannot fork", says the shell
   } else {
     EXPECT_EQ(result.reason, schema::EndReason::LIMIT_PROCESSES);
   }
