@@ -572,6 +572,13 @@ bool refusesConnections(std::uint16_t port) {
          errno == ECONNREFUSED;
 }
 
+bool hasProgram(const std::string& name) {
+  for (const char* directory : {"/usr/local/bin/", "/usr/bin/", "/bin/"}) {
+    if (access((directory + name).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
 bool lacks(const char* feature) {
   if (mustHaveAll()) {
     ADD_FAILURE() << "this machine must have " << feature;

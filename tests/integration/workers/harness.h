@@ -197,6 +197,9 @@ bool refusesConnections(std::uint16_t port);
 
 std::string denialText(schema::Denial::Reader denial);
 
+// Whether a session finds a program of that name.
+bool hasProgram(const std::string& name);
+
 // Skips, or fails where FACTIONOS_REQUIRE_ALL=1 says that this machine must have everything.
 bool lacks(const char* feature);
 
