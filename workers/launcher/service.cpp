@@ -228,7 +228,7 @@ class Service final : public schema::Launcher::Server, private kj::TaskSet::Erro
       auto results = context.getResults();
       results.setSession(makeProxy(kj::mv(process), kj::mv(session)));
       results.setWorker(kj::mv(worker));
-      prepareSpare();
+      tasks_.add(kj::evalLast([this]() { prepareSpare(); }));  // once the answer is on its way
     });
   }
 
