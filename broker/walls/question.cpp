@@ -1,5 +1,6 @@
 #include "broker/walls/question.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -36,6 +37,13 @@ std::vector<explain::MadeLater> madeLater(const session::CommandScope& command,
   return made;
 }
 
+// Names of our list are told; others are the workspace's own.
+std::string protectedName(const session::ProtectedPath& path) {
+  const auto names = session::protectedNames();
+  const bool listed = std::ranges::find(names, path.path, &session::ProtectedName::path) != names.end();
+  return listed ? "the protected " + path.path : "a protected path";
+}
+
 std::vector<explain::Spoken> spoken(const session::CommandScope& command) {
   std::vector<explain::Spoken> names = {{command.workspace, "the workspace"},
                                         {command.temporary, "$TMPDIR"},
@@ -43,6 +51,8 @@ std::vector<explain::Spoken> spoken(const session::CommandScope& command) {
                                         {command.terminal, "$TTY"}};
   for (const std::string& path : command.programPaths) names.push_back({path, "[profile] program_dirs"});
   for (const std::string& path : command.readPaths) names.push_back({path, "[profile] readable_dirs"});
+  for (const session::ProtectedPath& path : command.protectedPaths)
+    names.push_back({command.workspace + "/" + path.path, protectedName(path)});
   return names;
 }
 

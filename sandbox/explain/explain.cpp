@@ -158,12 +158,14 @@ Explainer::Check Explainer::asMounted(Operation operation, const Place& place) c
   const bool bound = mount != nullptr && mount->kind == MountStep::Kind::kBind;
   const bool changes = operation == Operation::kWrite || operation == Operation::kCreate;
   if (changes && bound && mount->writable == Writable::kNo)
-    return Check::fail(EROFS, Layer::kMounts, "mounted read-only", mount->reason);
+    return Check::fail(EROFS, Layer::kMounts, "mounted read-only: " + spoken(mount->target), mount->reason);
   if (changes && mountedWith(place, ST_RDONLY)) return Check::ordinary(EROFS, "a read-only file system");
   if (operation != Operation::kExecute) return Check::pass();
   const bool noPrograms = mount != nullptr && (mount->kind == MountStep::Kind::kProc ||
                                                (bound && mount->executable == Executable::kNo));
-  if (noPrograms) return Check::fail(EACCES, Layer::kMounts, "mounted without programs", mount->reason);
+  if (noPrograms)
+    return Check::fail(EACCES, Layer::kMounts, "mounted without programs: " + spoken(mount->target),
+                       mount->reason);
   if (mountedWith(place, ST_NOEXEC)) return Check::ordinary(EACCES, "a file system without programs");
   return Check::pass();
 }

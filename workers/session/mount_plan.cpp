@@ -83,13 +83,21 @@ void addProc(std::vector<MountStep>& plan, const sandbox::NamespacePosture& name
   if (namespaces.pid) plan.push_back(mounts::proc(Need::kIfAvailable, "its own processes"));
 }
 
+std::string_view reasonOf(const ProtectedPath& path) {
+  const auto names = protectedNames();
+  const auto known = std::ranges::find(names, path.path, &ProtectedName::path);
+  if (known != names.end()) return known->reason;
+  return path.guard == Guard::kReadOnly ? "git reads its settings, or executes what lies here"
+                                        : "on the way to what is protected";
+}
+
 void addWorkspace(std::vector<MountStep>& plan, const CommandScope& scope) {
   plan.push_back(
       mounts::bind(scope.workspace, scope.workspace, Writable::kYes, "the workspace, at its real path"));
   for (const ProtectedPath& path : scope.protectedPaths) {
     const std::string full = scope.workspace + "/" + path.path;
     const Writable writable = path.guard == Guard::kMountPoint ? Writable::kYes : Writable::kNo;
-    plan.push_back(mounts::bind(full, full, writable, "protected"));
+    plan.push_back(mounts::bind(full, full, writable, reasonOf(path)));
   }
 }
 

@@ -65,6 +65,9 @@ class Asked : public testing::Test {
     char pattern[] = "/tmp/factionos-asked-XXXXXX";
     root_ = fs::canonical(mkdtemp(pattern));
     fs::create_directories(root_ / ".git/hooks");
+    fs::create_directories(root_ / "tools/canary");
+    std::ofstream(root_ / ".git/config") << "[core]\n\thooksPath = tools/canary\n";
+    std::ofstream(root_ / "tools/canary/x") << "x";
     std::ofstream(root_ / "file") << "x";
     handle_ = sandbox::Fd(open(root_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     world_.workspace = root_;
@@ -94,6 +97,8 @@ TEST_F(Asked, EachKindOfRuleIsNamed) {
   EXPECT_EQ(verdictOf(guarded), Verdict::kDenied);
   EXPECT_EQ(guarded.layer, Layer::kMounts);
   EXPECT_EQ(guarded.error, EROFS);
+  EXPECT_EQ(guarded.rule, "mounted read-only: the protected .git/hooks");
+  EXPECT_EQ(file("command", Operation::kWrite, "tools/canary/x").rule, "mounted read-only: a protected path");
   EXPECT_EQ(verdictOf(file("command-plain", Operation::kCreate, ".git/hooks/new")), Verdict::kAllowed);
   EXPECT_EQ(file("command", Operation::kRead, "/var/log").layer, Layer::kMounts);
   EXPECT_EQ(file("command-plain", Operation::kRead, "/var/log").layer, Layer::kLandlock);
@@ -107,8 +112,8 @@ TEST_F(Asked, EachKindOfRuleIsNamed) {
 TEST_F(Asked, NoPathOfAPersonIsPrinted) {
   using explain::Operation;
   for (const char* profile : {"command", "command-plain"}) {
-    for (const char* target :
-         {"file", ".git/hooks/new", "none", "$TMPDIR/x", "../canary", "/var/log/canary"}) {
+    for (const char* target : {"file", ".git/hooks/new", "none", "$TMPDIR/x", "../canary", "tools/canary/new",
+                               "/var/log/canary"}) {
       for (const Operation operation : {Operation::kRead, Operation::kCreate, Operation::kExecute}) {
         const auto answer = file(profile, operation, target);
         for (const std::string& text : {asText(answer), asJson(answer)}) {
