@@ -27,6 +27,7 @@ class Events {
 
  private:
   Core& core_;
+  std::uint64_t taken_ = 0;  // since the start, whatever became of them
   std::uint64_t count_ = 0;  // accepted since the start
 };
 

@@ -7,6 +7,15 @@
 namespace factionos::state {
 namespace {
 
+// A timer has no finer grain; where a batch takes less than a few of these, waiting gains nothing.
+constexpr kj::Duration kShortestGathering = 1 * kj::MILLISECONDS;
+// A disk that hangs for seconds is no reason to wait for seconds more.
+constexpr kj::Duration kLongestGathering = 20 * kj::MILLISECONDS;
+// How many batches pass before another gathering, after one that was in vain.
+constexpr unsigned kAfterVain = 16;
+// Calls that came in one read are a few rounds of the loop's queue apart.
+constexpr unsigned kQuietRounds = 8;
+
 std::exception_ptr neverDone() {
   return std::make_exception_ptr(audit::AuditUnavailable(
       audit::AuditFault::kTimedOut, "state: the disk did not answer in time; nothing was done"));
@@ -35,8 +44,38 @@ struct AsyncWriter::Core {
   Core(Writer& writer, BlockingExecutor executor, kj::Timer& timer, kj::Duration deadline)
       : writer_(writer), executor_(kj::mv(executor)), timer_(timer), deadline_(deadline) {}
 
+  // The first of several that come at once would have a sync of its own, and all others wait for it: so it
+  // waits itself until the loop has nothing more of them.
+  void arrived() {
+    if (!running_.empty()) return;
+    if (waiting_.size() == 1) settled_ = settleDown(1, 0).eagerlyEvaluate(nullptr);
+    if (expected_ > 1 && waiting_.size() == expected_) start();
+  }
+
+  kj::Promise<void> settleDown(std::size_t seen, unsigned quietRounds) {
+    return kj::evalLater([this, seen, quietRounds]() -> kj::Promise<void> {
+      const unsigned quiet = waiting_.size() == seen ? quietRounds + 1 : 0;
+      if (quiet < kQuietRounds) return settleDown(waiting_.size(), quiet);
+      startIfIdle();
+      return kj::READY_NOW;
+    });
+  }
+
+  // Whoever was answered mostly asks again at once. Starting without them makes two groups that take turns,
+  // each waiting for the other's sync as well as for its own. So a batch waits for as many as were there when
+  // the last one ended, if they come within half of what that one took; where they don't, the two groups keep
+  // disk and processors busy at once, and it is not tried again soon.
   void startIfIdle() {
     if (!running_.empty() || waiting_.empty()) return;
+    if (waiting_.size() < expected_) {
+      if (timer_.now() < gatherUntil_) return;
+      vain_ = kAfterVain;
+    }
+    start();
+  }
+
+  void start() {
+    began_ = timer_.now();
     auto batch = std::make_shared<Batch>();
     running_.swap(waiting_);
     for (const auto& ticket : running_) {
@@ -62,9 +101,19 @@ struct AsyncWriter::Core {
   void settle(const std::vector<std::exception_ptr>& errors) {
     std::deque<std::shared_ptr<Ticket>> done;
     done.swap(running_);
+    planGathering(done.size() + waiting_.size());
     for (std::size_t i = 0; i < done.size(); ++i) done[i]->answer->fulfill(CommitOutcome(errors[i]));
     // The task that runs this very function must not be replaced by the next one under its feet.
     next_ = kj::evalLater([this]() { startIfIdle(); }).eagerlyEvaluate(nullptr);
+  }
+
+  void planGathering(std::size_t submitters) {
+    const kj::Duration patience = kj::min((timer_.now() - began_) / 2, kLongestGathering);
+    if (vain_ > 0) --vain_;
+    expected_ = vain_ > 0 || patience < kShortestGathering ? 0 : submitters;
+    if (expected_ <= 1) return;
+    gatherUntil_ = timer_.now() + patience;
+    gathered_ = timer_.atTime(gatherUntil_).then([this]() { startIfIdle(); }).eagerlyEvaluate(nullptr);
   }
 
   CommitOutcome expire(const std::shared_ptr<Ticket>& ticket) {
@@ -92,6 +141,12 @@ struct AsyncWriter::Core {
   kj::Duration deadline_;
   std::deque<std::shared_ptr<Ticket>> waiting_;
   std::deque<std::shared_ptr<Ticket>> running_;
+  std::size_t expected_ = 0;  // submitters to gather: those that were there when the last batch ended
+  unsigned vain_ = 0;         // batches until the next gathering
+  kj::TimePoint began_ = kj::origin<kj::TimePoint>();
+  kj::TimePoint gatherUntil_ = kj::origin<kj::TimePoint>();
+  kj::Promise<void> gathered_ = kj::READY_NOW;
+  kj::Promise<void> settled_ = kj::READY_NOW;
   kj::Promise<void> task_ = kj::READY_NOW;
   kj::Promise<void> next_ = kj::READY_NOW;
 };
@@ -107,7 +162,7 @@ kj::Promise<CommitOutcome> AsyncWriter::commit(Mutation mutation) {
   auto promise = kj::newPromiseAndFulfiller<CommitOutcome>();
   auto ticket = std::make_shared<Ticket>(Ticket{std::move(mutation), kj::mv(promise.fulfiller), nullptr});
   core_->waiting_.push_back(ticket);
-  core_->startIfIdle();
+  core_->arrived();
   auto late = core_->timer_.afterDelay(core_->deadline_)
                   .then([weak = std::weak_ptr<Core>(core_), ticket]() -> CommitOutcome {
                     const auto core = weak.lock();

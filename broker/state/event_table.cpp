@@ -44,8 +44,9 @@ std::optional<EventRow> EventTable::findByContent(const Digest& dedupe) {
 }
 
 std::uint64_t EventTable::trim(std::uint64_t keep) {
+  // Walks the index once to the newest that goes; ids rise with time.
   Statement trim(database_,
-                 "DELETE FROM events WHERE id NOT IN (SELECT id FROM events ORDER BY id DESC LIMIT ?)");
+                 "DELETE FROM events WHERE id <= (SELECT id FROM events ORDER BY id DESC LIMIT 1 OFFSET ?)");
   return static_cast<std::uint64_t>(trim.bind(keep).run());
 }
 

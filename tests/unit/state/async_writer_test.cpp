@@ -63,6 +63,7 @@ TEST_F(AsyncWriterTest, WhatArrivesDuringABatchSharesTheNext) {
   AsyncWriter async(*writer, executor.face(), timer);
   std::vector<kj::Promise<CommitOutcome>> promises;
   promises.push_back(async.commit(propose(ids.next(IdKind::kAction))));
+  io.waitScope.poll();
   for (int i = 0; i < 30; ++i) promises.push_back(async.commit(propose(ids.next(IdKind::kAction))));
   EXPECT_EQ(async.pending(), 31U);
   files.syncs = 0;
@@ -76,6 +77,83 @@ TEST_F(AsyncWriterTest, WhatArrivesDuringABatchSharesTheNext) {
   EXPECT_EQ(files.syncs, 4) << "thirty callers, one sync of the log and one of the head";
   for (std::size_t i = 1; i < promises.size(); ++i) EXPECT_TRUE(promises[i].wait(io.waitScope).committed());
   EXPECT_EQ(ActionTable(*database).count(ActionState::kProposed), 31U);
+}
+
+TEST_F(AsyncWriterTest, WhatArrivesAtOnceSharesOneBatch) {
+  AsyncWriter async(*writer, executor.face(), timer);
+  std::vector<kj::Promise<CommitOutcome>> promises;
+  for (int i = 0; i < 5; ++i) promises.push_back(async.commit(propose(ids.next(IdKind::kAction))));
+  files.syncs = 0;
+  io.waitScope.poll();
+  executor.runOne();
+  EXPECT_EQ(files.syncs, 2);
+  for (auto& promise : promises) EXPECT_TRUE(promise.wait(io.waitScope).committed());
+}
+
+// Each of two submitters asks again when it has been answered, as clients do.
+class GatheringTest : public AsyncWriterTest {
+ protected:
+  void submit() { promises->push_back(async->commit(propose(ids.next(IdKind::kAction)))); }
+  void pass(kj::Duration time) {
+    timer.advanceTo(timer.now() + time);
+    io.waitScope.poll();
+  }
+  // One submitter's batch is under way, the other waits.
+  void takeTurns() {
+    submit();
+    io.waitScope.poll();
+    submit();
+    timer.advanceTo(timer.now() + 10 * kj::MILLISECONDS);
+    executor.runOne();
+    io.waitScope.poll();
+  }
+
+  void SetUp() override {
+    AsyncWriterTest::SetUp();
+    async = std::make_unique<AsyncWriter>(*writer, executor.face(), timer);
+  }
+
+  // By pointer: see Loop.
+  std::unique_ptr<AsyncWriter> async;
+  std::unique_ptr<std::vector<kj::Promise<CommitOutcome>>> promises =
+      std::make_unique<std::vector<kj::Promise<CommitOutcome>>>();
+};
+
+TEST_F(GatheringTest, WaitsForWhoWasAnsweredAndStartsWithTheLast) {
+  takeTurns();
+  EXPECT_EQ(executor.waiting(), 0U) << "the one that was answered may be back in a moment";
+  pass(4 * kj::MILLISECONDS);
+  EXPECT_EQ(executor.waiting(), 0U);
+  submit();
+  EXPECT_EQ(executor.waiting(), 1U);
+  EXPECT_EQ(async->pending(), 2U);
+}
+
+TEST_F(GatheringTest, WaitsNoLongerThanHalfABatch) {
+  takeTurns();
+  pass(5 * kj::MILLISECONDS);
+  EXPECT_EQ(executor.waiting(), 1U);
+}
+
+TEST_F(GatheringTest, DoesNotWaitAgainSoonAfterItWasInVain) {
+  takeTurns();
+  pass(5 * kj::MILLISECONDS);
+  submit();
+  timer.advanceTo(timer.now() + 10 * kj::MILLISECONDS);
+  executor.runOne();
+  io.waitScope.poll();
+  EXPECT_EQ(executor.waiting(), 1U);
+}
+
+TEST_F(GatheringTest, NobodyWaitsAlone) {
+  for (int i = 0; i < 3; ++i) {
+    submit();
+    io.waitScope.poll();
+    ASSERT_EQ(executor.waiting(), 1U);
+    timer.advanceTo(timer.now() + 10 * kj::MILLISECONDS);
+    executor.runOne();
+    io.waitScope.poll();
+  }
 }
 
 // One thread a batch, as a pool would give it.
@@ -110,10 +188,12 @@ TEST_F(AsyncWriterTest, WorksOverARealThread) {
 TEST_F(AsyncWriterTest, ErrorsKeepTheirTypeAndReachTheirOwnCaller) {
   AsyncWriter async(*writer, executor.face(), timer);
   auto first = async.commit([](Transaction&) { throw std::out_of_range("stale"); });
+  io.waitScope.poll();
   executor.runOne();
   EXPECT_THROW(first.wait(io.waitScope).orThrow(), std::out_of_range);
   io.waitScope.poll();
   auto second = async.commit(propose(ids.next(IdKind::kAction)));
+  io.waitScope.poll();
   executor.runOne();
   EXPECT_NO_THROW(second.wait(io.waitScope).orThrow());
 }
@@ -123,6 +203,7 @@ TEST_F(AsyncWriterTest, D8_StuckDiskTimesOutAndNothingIsDone) {
   const std::string running = ids.next(IdKind::kAction);
   const std::string queued = ids.next(IdKind::kAction);
   auto first = async.commit(propose(running));
+  io.waitScope.poll();
   auto second = async.commit(propose(queued));
   timer.advanceTo(timer.now() + 3 * kj::SECONDS);
   EXPECT_THROW(first.wait(io.waitScope).orThrow(), audit::AuditUnavailable);
@@ -134,6 +215,7 @@ TEST_F(AsyncWriterTest, D8_StuckDiskTimesOutAndNothingIsDone) {
   EXPECT_FALSE(ActionTable(*database).find(queued));
   const std::string later = ids.next(IdKind::kAction);
   auto third = async.commit(propose(later));
+  io.waitScope.poll();
   executor.runOne();
   EXPECT_TRUE(third.wait(io.waitScope).committed());
   EXPECT_TRUE(ActionTable(*database).find(later));
@@ -143,6 +225,7 @@ TEST_F(AsyncWriterTest, DroppedPromiseStillCommits) {
   AsyncWriter async(*writer, executor.face(), timer);
   const std::string id = ids.next(IdKind::kAction);
   { auto dropped = async.commit(propose(id)); }
+  io.waitScope.poll();
   executor.runOne();
   io.waitScope.poll();
   EXPECT_TRUE(ActionTable(*database).find(id));
@@ -152,6 +235,7 @@ TEST_F(AsyncWriterTest, DroppedPromiseStillCommits) {
 TEST_F(AsyncWriterTest, EndOfTheWriterAnswersWhoStillWaits) {
   auto async = std::make_unique<AsyncWriter>(*writer, executor.face(), timer);
   auto first = async->commit(propose(ids.next(IdKind::kAction)));
+  io.waitScope.poll();
   auto second = async->commit(propose(ids.next(IdKind::kAction)));
   async.reset();
   EXPECT_THROW(first.wait(io.waitScope).orThrow(), StateUnavailable);
