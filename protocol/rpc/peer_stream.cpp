@@ -17,6 +17,12 @@ namespace {
 // closed one direction only.
 constexpr kj::Duration kHangupGrace = 1 * kj::SECONDS;
 
+// The RPC system lets a few rounds of the loop's queue pass between one message and the next.
+constexpr unsigned kQuietRounds = 4;
+// Enough for the calls and wakings to count for little, and few enough for the peer to work on them while we
+// work on the next.
+constexpr size_t kMostGathered = 16;
+
 // The highest exception type that both sides know. Cap'n Proto casts what a peer sent to kj::Exception::Type
 // unchecked, and KJ indexes an array with it when the exception is turned into text.
 constexpr auto kLastExceptionType = static_cast<uint16_t>(capnp::rpc::Exception::Type::UNIMPLEMENTED);
@@ -31,6 +37,7 @@ PeerStream::PeerStream(StreamFd& stream, kj::Timer& timer, PeerLimits limits)
     : stream_(stream),
       timer_(timer),
       inner_(stream),
+      frames_(stream, limits.fdsPerMessage),
       limits_(limits),
       secondBegan_(timer.now()),
       sending_(kj::Promise<void>(kj::READY_NOW).fork()) {
@@ -40,6 +47,10 @@ PeerStream::PeerStream(StreamFd& stream, kj::Timer& timer, PeerLimits limits)
   hangup_ = stream_.whenWriteDisconnected()
                 .then([this]() { lostPeer(); }, [](kj::Exception&&) {})
                 .eagerlyEvaluate(nullptr);
+}
+
+PeerStream::~PeerStream() noexcept(false) {
+  sendNow();
 }
 
 void PeerStream::lostPeer() {
@@ -60,6 +71,7 @@ void PeerStream::note(DisconnectCause cause) {
 }
 
 void PeerStream::close() {
+  sendNow();
   note(DisconnectCause::kClosedHere);
   endBothDirections();
 }
@@ -100,9 +112,7 @@ kj::Promise<PeerStream::Incoming> PeerStream::tryReadMessage(kj::ArrayPtr<OwnFd>
   ++messagesThisSecond_;
   fdSpace = fdSpace.slice(0, std::min(fdSpace.size(), limits_.fdsPerMessage));
   // Streams throw from the call itself if the failure is known at once.
-  return kj::evalNow([this, fdSpace, options, scratchSpace]() {
-           return inner_.tryReadMessage(fdSpace, options, scratchSpace);
-         })
+  return kj::evalNow([this, fdSpace, options]() { return frames_.read(fdSpace, options); })
       .then([this](Incoming incoming) { return received(kj::mv(incoming)); },
             [this](kj::Exception&& exception) -> Incoming {
               note(exception.getType() == kj::Exception::Type::DISCONNECTED
@@ -205,27 +215,63 @@ void PeerStream::enqueue(kj::ArrayPtr<const int> fds,
   }
   queue_.push_back({capnp::messageToFlatArray(segments), copies.finish()});
   queuedBytes_ += queue_.back().cost();
-  if (queue_.size() == 1) sending_ = sendQueued().eagerlyEvaluate(nullptr).fork();
+  if (queue_.size() == 1) sending_ = gather(1, 0).eagerlyEvaluate(nullptr).fork();
+}
+
+// Nothing is sent until the loop's queue has gone round a few times without another message: the answers to
+// what came at once then leave at once, in one call and with one waking of the peer. A round is as long as
+// what is due.
+kj::Promise<void> PeerStream::gather(size_t seen, unsigned quietRounds) {
+  return kj::evalLater([this, seen, quietRounds]() -> kj::Promise<void> {
+    const unsigned quiet = queue_.size() == seen ? quietRounds + 1 : 0;
+    if (quiet == kQuietRounds || queue_.size() >= kMostGathered) return sendQueued();
+    return gather(queue_.size(), quiet);
+  });
+}
+
+// How many messages go next in one write: one that carries descriptors goes alone, because the reader finds
+// out by that whose they are.
+size_t PeerStream::nextBatch() const {
+  const auto carries = [](const Queued& each) { return each.fds.size() > 0; };
+  const auto plain = std::find_if(queue_.begin(), queue_.end(), carries) - queue_.begin();
+  return plain > 0 ? static_cast<size_t>(plain) : std::min<size_t>(queue_.size(), 1);
+}
+
+kj::Promise<void> PeerStream::write(size_t count) {
+  auto pieces = kj::heapArray<kj::ArrayPtr<const kj::byte>>(count);
+  for (size_t i = 0; i < count; ++i) pieces[i] = queue_[i].words.asBytes();
+  const auto& fds = queue_.front().fds;
+  auto numbers = kj::heapArray<int>(fds.size());
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = fds[i].get();
+  auto written =
+      kj::evalNow([&]() { return stream_.writeWithFds(pieces[0], pieces.slice(1, pieces.size()), numbers); });
+  return written.attach(kj::mv(numbers), kj::mv(pieces));
 }
 
 kj::Promise<void> PeerStream::sendQueued() {
-  if (queue_.empty()) return kj::READY_NOW;
-  Queued& next = queue_.front();
-  auto numbers = kj::heapArray<int>(next.fds.size());
-  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = next.fds[i].get();
-  auto write = kj::evalNow([&]() { return stream_.writeWithFds(next.words.asBytes(), nullptr, numbers); });
-  return write.attach(kj::mv(numbers))
-      .then([this]() { return sent(), sendQueued(); },
-            [this](kj::Exception&& exception) -> kj::Promise<void> {
-              writeFailed(kj::mv(exception));
-              return kj::READY_NOW;
-            });
+  const size_t count = nextBatch();
+  writing_ = count > 0;
+  if (!writing_) return kj::READY_NOW;
+  return write(count).then([this, count]() { return sent(count), sendQueued(); },
+                           [this](kj::Exception&& exception) -> kj::Promise<void> {
+                             writeFailed(kj::mv(exception));
+                             return kj::READY_NOW;
+                           });
+}
+
+void PeerStream::sendNow() noexcept {
+  if (writing_ || queue_.empty() || peerLost_) return;
+  // Dropped unfinished, it has written what the socket took.
+  static_cast<void>(write(nextBatch()));
+  dropQueue();
 }
 
 // The reader looks at the queue again: what was sent may have made it short enough.
-void PeerStream::sent() {
-  queuedBytes_ -= queue_.front().cost();
-  queue_.pop_front();
+void PeerStream::sent(size_t count) {
+  for (; count > 0 && !queue_.empty(); --count) {
+    queuedBytes_ -= queue_.front().cost();
+    queue_.pop_front();
+  }
   FACTIONOS_IF_SOME(waiting, readsAgain_) {
     waiting->fulfill();
     readsAgain_ = kNone;
@@ -233,6 +279,7 @@ void PeerStream::sent() {
 }
 
 void PeerStream::writeFailed(kj::Exception&& exception) {
+  writing_ = false;
   dropQueue();
   if (exception.getDescription() != kWriteStalled &&
       exception.getType() == kj::Exception::Type::DISCONNECTED) {

@@ -15,6 +15,7 @@
 
 #include "protocol/rpc/compat.h"
 #include "protocol/rpc/disconnect.h"
+#include "protocol/rpc/frame_reader.h"
 #include "protocol/rpc/given.h"
 #include "protocol/rpc/stream_fd.h"
 
@@ -33,6 +34,7 @@ class PeerStream final : public capnp::MessageStream {
  public:
   /// `stream` and `timer` outlive this object.
   PeerStream(StreamFd& stream, kj::Timer& timer, PeerLimits limits);
+  ~PeerStream() noexcept(false);
   KJ_DISALLOW_COPY(PeerStream);
 
   kj::Promise<DisconnectCause> onDisconnect() { return disconnected_.addBranch(); }
@@ -74,8 +76,13 @@ class PeerStream final : public capnp::MessageStream {
   static constexpr size_t kQueuedOverhead = 128;
 
   void enqueue(kj::ArrayPtr<const int> fds, kj::ArrayPtr<const kj::ArrayPtr<const capnp::word>> segments);
+  kj::Promise<void> gather(size_t seen, unsigned quietRounds);
+  [[nodiscard]] size_t nextBatch() const;
+  kj::Promise<void> write(size_t count);
   kj::Promise<void> sendQueued();
-  void sent();
+  /// What is queued and not begun, as far as the socket takes it at once: no turn of the loop may follow.
+  void sendNow() noexcept;
+  void sent(size_t count);
   void writeFailed(kj::Exception&& exception);
   void dropQueue();
   void lostPeer();
@@ -84,6 +91,7 @@ class PeerStream final : public capnp::MessageStream {
   StreamFd& stream_;
   kj::Timer& timer_;
   capnp::AsyncCapabilityMessageStream inner_;
+  FrameReader frames_;
   const PeerLimits limits_;
   std::deque<Queued> queue_;
   size_t queuedBytes_ = 0;
@@ -96,6 +104,7 @@ class PeerStream final : public capnp::MessageStream {
   kj::Own<kj::PromiseFulfiller<DisconnectCause>> ended_;
   kj::ForkedPromise<DisconnectCause> disconnected_ = nullptr;
   kj::Maybe<kj::Own<kj::PromiseFulfiller<void>>> readsAgain_;
+  bool writing_ = false;   // what is at the front of the queue
   bool peerLost_ = false;  // nothing more can be written; what can be read still is
   kj::Promise<void> hangup_ = nullptr;
   kj::Promise<void> grace_ = nullptr;
