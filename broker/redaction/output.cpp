@@ -1,6 +1,7 @@
 #include "broker/redaction/output.h"
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 
 #include "broker/redaction/text.h"
@@ -12,12 +13,32 @@ bool isContinuation(char c) {
   return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U;
 }
 
+// How many bytes at the front are shown as they are: printable ASCII, '\n' and '\t', which is nearly all of
+// most output.
+std::size_t plainRun(std::string_view raw) {
+  constexpr auto kPlain = [] {
+    std::array<bool, 256> table{};
+    for (unsigned byte = 0x20; byte < 0x7f; ++byte) table[byte] = true;
+    table['\n'] = table['\t'] = true;
+    return table;
+  }();
+  std::size_t length = 0;
+  while (length < raw.size() && kPlain[static_cast<unsigned char>(raw[length])]) ++length;
+  return length;
+}
+
 enum class Rest : std::uint8_t { kMayCome, kNever };
 
 // Renders what is complete of `raw`; returns the number of bytes that this took.
 std::size_t render(std::string_view raw, Rest rest, std::string& out) {
+  out.reserve(out.size() + raw.size());
   std::size_t at = 0;
   while (at < raw.size()) {
+    if (const std::size_t plain = plainRun(raw.substr(at)); plain > 0) {
+      out.append(raw.substr(at, plain));
+      at += plain;
+      continue;
+    }
     const CodePoint point = decodeUtf8(raw.substr(at));
     const bool isLast = at + 1 == raw.size();
     if (rest == Rest::kMayCome &&

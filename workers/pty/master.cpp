@@ -27,10 +27,11 @@ Master::Master(rpc::Loop& loop, rpc::OwnFd fd) : loop_(loop), fd_(kj::mv(fd)) {
   KJ_REQUIRE(flags >= 0 && fcntl(fd_.get(), F_SETFL, flags | O_NONBLOCK) == 0, "not usable");
 }
 
-std::size_t Master::readMore(kj::byte* buffer, std::size_t size) {
+// A terminal gives at most a page a read, so what there is takes several.
+kj::ArrayPtr<const kj::byte> Master::readNow() {
   std::size_t have = 0;
-  while (have < size) {
-    const ssize_t got = ::read(fd_.get(), buffer + have, size - have);
+  while (!ended_ && have < buffer_.size()) {
+    const ssize_t got = ::read(fd_.get(), buffer_.begin() + have, buffer_.size() - have);
     if (got > 0) {
       have += static_cast<std::size_t>(got);
       continue;
@@ -40,18 +41,13 @@ std::size_t Master::readMore(kj::byte* buffer, std::size_t size) {
     if (got == 0 || errno != EAGAIN) ended_ = true;
     break;
   }
-  return have;
+  return buffer_.slice(0, have);
 }
 
-kj::Promise<kj::Array<kj::byte>> Master::read() {
-  if (ended_) return kj::Array<kj::byte>();
-  return loop_.waitReadable(fd_.get()).then([this]() -> kj::Promise<kj::Array<kj::byte>> {
-    auto buffer = kj::heapArray<kj::byte>(kReadBytes);
-    const std::size_t size = readMore(buffer.begin(), buffer.size());
-    if (size > 0) return kj::heapArray(buffer.slice(0, size).asConst());
-    if (ended_) return kj::Array<kj::byte>();
-    return read();
-  });
+kj::Promise<kj::ArrayPtr<const kj::byte>> Master::read() {
+  const auto bytes = readNow();
+  if (bytes.size() > 0 || ended_) return bytes;
+  return loop_.waitReadable(fd_.get()).then([this]() { return read(); });
 }
 
 kj::Promise<InputOutcome> Master::write(kj::Array<kj::byte> data) {

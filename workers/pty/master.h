@@ -33,8 +33,8 @@ class Master {
   KJ_DISALLOW_COPY(Master);
 
   // Resolves to what there is, up to kReadBytes; empty when the other side is gone and all has been read. One
-  // at a time.
-  kj::Promise<kj::Array<kj::byte>> read();
+  // at a time; the bytes stay until the next.
+  kj::Promise<kj::ArrayPtr<const kj::byte>> read();
 
   // Whole or told. One at a time.
   kj::Promise<InputOutcome> write(kj::Array<kj::byte> data);
@@ -46,10 +46,11 @@ class Master {
 
  private:
   kj::Promise<InputOutcome> writeFrom(kj::Array<kj::byte> data, std::size_t done, kj::TimePoint deadline);
-  std::size_t readMore(kj::byte* buffer, std::size_t size);
+  kj::ArrayPtr<const kj::byte> readNow();
 
   rpc::Loop& loop_;
   rpc::OwnFd fd_;
+  kj::Array<kj::byte> buffer_ = kj::heapArray<kj::byte>(kReadBytes);
   bool ended_ = false;
   LineMeter meter_;
 };

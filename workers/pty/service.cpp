@@ -40,7 +40,7 @@ class Attached : public kj::Refcounted {
   // A chunk is read when the sink's window has room for it: a slow broker makes the program wait, never
   // memory grow.
   kj::Promise<void> pump() {
-    return master_.read().then([this](kj::Array<kj::byte> bytes) -> kj::Promise<void> {
+    return master_.read().then([this](kj::ArrayPtr<const kj::byte> bytes) -> kj::Promise<void> {
       if (bytes.size() == 0) return finish();
       total_ += bytes.size();
       auto request = sink_.writeRequest(capnp::MessageSize{bytes.size() / sizeof(capnp::word) + 16, 1});
