@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 
 #include <sys/socket.h>
@@ -24,10 +25,21 @@ std::uint64_t readPss(pid_t pid) {
 std::unique_ptr<test::LiveBroker> allowingBroker() {
   return std::make_unique<test::LiveBroker>(
       test::Setup{.limits = "max_sessions = 256",
-                  .policy = "[[rule]]\nfamily = \"terminal\"\noperation = \"run\"\ndecision = \"allow\"\n"
+                  .policy = "[[rule]]\nfamily = \"terminal\"\noperation = \"list\"\ndecision = \"allow\"\n"
+                            "reason = \"measured\"\n"
+                            "[[rule]]\nfamily = \"terminal\"\noperation = \"run\"\ndecision = \"allow\"\n"
                             "until = 2099-01-01T00:00:00Z\nreason = \"measured\"\n"
                             "[[rule]]\nfamily = \"terminal\"\noperation = \"*\"\nprogram = \"sh\"\n"
                             "decision = \"allow\"\nuntil = 2099-01-01T00:00:00Z\nreason = \"measured\"\n"});
+}
+
+void awaitOutcome(test::LiveBroker& broker, const std::string& action, const std::string& token) {
+  for (;;) {
+    const auto reply = broker.get("/v1/actions/" + action + "?waitMs=10000", token);
+    const std::string state = reply.at("/action/state");
+    if (state == "succeeded") return;
+    if (state != "executing") throw std::runtime_error("the command did not succeed: " + reply.body);
+  }
 }
 
 double runToOutcome(test::LiveBroker& broker, const std::string& command, const std::string& token,
@@ -35,14 +47,21 @@ double runToOutcome(test::LiveBroker& broker, const std::string& command, const 
   const auto begin = std::chrono::steady_clock::now();
   const auto started = broker.propose(command, token, key);
   if (started.status != 201) throw std::runtime_error("the command was not started: " + started.body);
-  const std::string id = started.at("/action/id");
-  for (;;) {
-    const auto action = broker.get("/v1/actions/" + id + "?waitMs=10000", token);
-    const std::string state = action.at("/action/state");
-    if (state == "succeeded") break;
-    if (state != "executing") throw std::runtime_error("the command did not succeed: " + action.body);
-  }
+  awaitOutcome(broker, started.at("/action/id"), token);
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+}
+
+double cpuSeconds(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  std::istringstream fields(line.substr(line.rfind(')') + 1));  // the name may hold blanks
+  std::string skipped;
+  for (int i = 3; i < 14; ++i) fields >> skipped;
+  double user = 0;
+  double system = 0;
+  fields >> user >> system;
+  return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
 Meter::Meter() {

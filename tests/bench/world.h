@@ -14,10 +14,16 @@ namespace factionos::bench {
 // A broker that allows terminal.run, and keeps up to 256 sessions.
 std::unique_ptr<test::LiveBroker> allowingBroker();
 
+// Until the outcome of `action` is durable. Throws std::runtime_error if it did not succeed.
+void awaitOutcome(test::LiveBroker& broker, const std::string& action, const std::string& token);
+
 // Runs `command` (JSON members, as LiveBroker::run has them) and waits until its outcome is durable. The time
 // in milliseconds. Throws std::runtime_error if it does not succeed.
 double runToOutcome(test::LiveBroker& broker, const std::string& command, const std::string& token,
                     const std::string& key);
+
+// Processor time that a process has used, all of its threads.
+double cpuSeconds(pid_t pid);
 
 // The ordinary user reads nobody's memory map: whoever was root leaves a child behind that does it for him.
 class Meter {
