@@ -46,7 +46,7 @@ double flood(test::LiveBroker& broker, const std::string& line, const std::strin
   if (started.status != 201) throw std::runtime_error("the flood was not started: " + started.body);
   const std::string session = started.at("/session/id");
   if (reader == Reader::kFollows) broker.ended(session, token);
-  awaitOutcome(broker, started.at("/action/id"), token);
+  awaitOutcome(broker, started, token);
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   const auto ended = broker.ended(session, token);
   return static_cast<double>(ended.number("/session/totalBytes")) / seconds / 1e6;

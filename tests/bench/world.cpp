@@ -33,12 +33,14 @@ std::unique_ptr<test::LiveBroker> allowingBroker() {
                             "decision = \"allow\"\nuntil = 2099-01-01T00:00:00Z\nreason = \"measured\"\n"});
 }
 
-void awaitOutcome(test::LiveBroker& broker, const std::string& action, const std::string& token) {
-  for (;;) {
-    const auto reply = broker.get("/v1/actions/" + action + "?waitMs=10000", token);
+void awaitOutcome(test::LiveBroker& broker, const test::Reply& started, const std::string& token) {
+  const std::string target = "/v1/actions/" + started.at("/action/id") + "?waitMs=10000&seenRevision=";
+  for (auto seen = started.at("/action/revision");;) {
+    const auto reply = broker.get(target + seen, token);
     const std::string state = reply.at("/action/state");
     if (state == "succeeded") return;
     if (state != "executing") throw std::runtime_error("the command did not succeed: " + reply.body);
+    seen = reply.at("/action/revision");
   }
 }
 
@@ -47,7 +49,7 @@ double runToOutcome(test::LiveBroker& broker, const std::string& command, const 
   const auto begin = std::chrono::steady_clock::now();
   const auto started = broker.propose(command, token, key);
   if (started.status != 201) throw std::runtime_error("the command was not started: " + started.body);
-  awaitOutcome(broker, started.at("/action/id"), token);
+  awaitOutcome(broker, started, token);
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
 }
 

@@ -14,8 +14,8 @@ namespace factionos::bench {
 // A broker that allows terminal.run, and keeps up to 256 sessions.
 std::unique_ptr<test::LiveBroker> allowingBroker();
 
-// Until the outcome of `action` is durable. Throws std::runtime_error if it did not succeed.
-void awaitOutcome(test::LiveBroker& broker, const std::string& action, const std::string& token);
+// Until the outcome of what `started` answered is durable. Throws std::runtime_error if it did not succeed.
+void awaitOutcome(test::LiveBroker& broker, const test::Reply& started, const std::string& token);
 
 // Runs `command` (JSON members, as LiveBroker::run has them) and waits until its outcome is durable. The time
 // in milliseconds. Throws std::runtime_error if it does not succeed.
