@@ -134,7 +134,8 @@ Explainer::Check Explainer::walked(const Place& place) const {
 Explainer::Check Explainer::rights(const std::string& real, Access wanted) const {
   if (scene_.policy.files.scope == FileScope::kUnrestricted)
     return Check::pass(Layer::kNone, "files", "not restricted");
-  Access missing = wanted & rightsOfAbi(scene_.landlockAbi);
+  wanted = wanted & rightsOfAbi(scene_.landlockAbi);
+  Access missing = wanted;
   const FileRule* by = nullptr;
   bool covered = false;
   for (std::string at = real; !missing.empty(); at = at.substr(0, std::max<std::size_t>(at.rfind('/'), 1))) {
@@ -146,6 +147,15 @@ Explainer::Check Explainer::rights(const std::string& real, Access wanted) const
       missing = missing - granted.rule->access;
     }
     if (at == "/") break;
+  }
+  // Of two rows for one directory (/bin leads to /usr/bin) the one that the path is named by, and the
+  // innermost.
+  std::size_t longest = 0;
+  for (const Granted& granted : granted_) {
+    const FileRule& rule = *granted.rule;
+    if (!rule.access.has(wanted) || rule.path.size() <= longest || !isWithin(real, rule.path)) continue;
+    longest = rule.path.size();
+    by = &rule;
   }
   if (missing.empty() && by != nullptr)
     return Check::pass(Layer::kLandlock, spoken(by->path) + ": " + rightsText(by->access), by->reason);

@@ -93,6 +93,7 @@ TEST_F(Asked, EachKindOfRuleIsNamed) {
   EXPECT_EQ(verdictOf(read), Verdict::kAllowed);
   EXPECT_EQ(read.layer, Layer::kLandlock);
   EXPECT_NE(read.rule.find("the workspace"), std::string::npos);
+  EXPECT_TRUE(file("command", Operation::kExecute, "/usr/bin/env").rule.starts_with("/usr: "));
   const auto guarded = file("command", Operation::kCreate, ".git/hooks/new");
   EXPECT_EQ(verdictOf(guarded), Verdict::kDenied);
   EXPECT_EQ(guarded.layer, Layer::kMounts);
