@@ -140,4 +140,13 @@ Posture enterInside(const Policy& policy, const NamespacePosture& namespaces) {
   return carryOut(policy, &namespaces);
 }
 
+void narrow(const LandlockPolicy& landlock, const SeccompPolicy& seccomp, Traps traps) {
+  const bool filters = seccomp.scope == SeccompScope::kFiltered;
+  const Program program = filters ? compile(seccomp) : Program{};
+  restrictByLandlock(landlock);
+  if (!filters) return;
+  if (traps == Traps::kReport) installTrapHandler();
+  loadProgram(program, Listener::kNone);
+}
+
 }  // namespace factionos::sandbox

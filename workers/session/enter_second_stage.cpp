@@ -2,9 +2,8 @@
 
 #include <unistd.h>
 
+#include "sandbox/enter.h"
 #include "sandbox/events.h"
-#include "sandbox/landlock.h"
-#include "sandbox/seccomp.h"
 #include "sandbox/setup_error.h"
 #include "workers/common/start.h"
 
@@ -12,10 +11,7 @@ namespace factionos::session {
 
 void enterSecondStage(TreeEnds ends) {
   try {
-    const sandbox::Program program = sandbox::compile(afterStartCalls());
-    sandbox::restrictByLandlock(afterStartFiles(ends));
-    sandbox::installTrapHandler();
-    sandbox::loadProgram(program, sandbox::Listener::kNone);
+    sandbox::narrow(afterStartFiles(ends), afterStartCalls(), sandbox::Traps::kReport);
   } catch (const sandbox::SetupError& error) {
     sandbox::writeEvent(worker::kEvents, sandbox::eventOf(error));
     _exit(worker::kSetupFailed);

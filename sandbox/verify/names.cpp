@@ -1,0 +1,63 @@
+#include <algorithm>
+
+#include "sandbox/verify/act.h"
+#include "sandbox/verify/guarantee.h"
+
+namespace factionos::sandbox::verify {
+
+std::string_view label(Layer layer) {
+  switch (layer) {
+    case Layer::kSeccomp:
+      return "seccomp";
+    case Layer::kLandlock:
+      return "landlock";
+    case Layer::kNamespaces:
+      return "namespaces";
+    case Layer::kLimits:
+      return "limits";
+    case Layer::kDescriptors:
+      return "descriptors";
+    case Layer::kIdentity:
+      return "identity";
+    case Layer::kEnvironment:
+      return "environment";
+  }
+  return "unknown";
+}
+
+std::string_view label(Feature feature) {
+  switch (feature) {
+    case Feature::kNone:
+      return "nothing";
+    case Feature::kLandlock:
+      return "Landlock";
+    case Feature::kLandlockTruncate:
+      return "Landlock ABI 3 (truncate)";
+    case Feature::kLandlockTcp:
+      return "Landlock ABI 4 (TCP)";
+    case Feature::kLandlockScopes:
+      return "Landlock ABI 6 (scopes)";
+    case Feature::kNamespaces:
+      return "user, pid and mount namespaces";
+    case Feature::kNetworkNamespace:
+      return "network namespaces";
+    case Feature::kForeign32:
+      return "a 32-bit system call entry";
+    case Feature::kGainablePrivileges:
+      return "a caller without no_new_privs";
+    case Feature::kCoreFiles:
+      return "a caller that may leave core files";
+  }
+  return "unknown";
+}
+
+const Act* findAct(std::string_view name) {
+  for (const std::span<const Act> acts :
+       {fileActs(), processActs(), socketActs(), callActs(), resourceActs()}) {
+    const auto found = std::ranges::find(acts, name, &Act::name);
+    if (found != acts.end()) return &*found;
+  }
+  return nullptr;
+}
+
+}  // namespace factionos::sandbox::verify

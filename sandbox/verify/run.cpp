@@ -1,0 +1,201 @@
+#include "sandbox/verify/run.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <unistd.h>
+
+#include "sandbox/verify/judge.h"
+#include "sandbox/verify/world.h"
+
+namespace factionos::sandbox::verify {
+namespace {
+
+using Depth = Setting::Depth;
+
+// The stages of one subject: one for each setting, kept until an act has used it up.
+class Theatre {
+ public:
+  Theatre(World& world, const Subject& subject, std::size_t& tries)
+      : world_(world), subject_(subject), tries_(tries) {}
+
+  // Each act once a setting, however many guarantees ask.
+  Seen attempt(const Act& act, Setting setting) {
+    const auto key = std::pair(&act, setting);
+    if (const auto found = seen_.find(key); found != seen_.end()) return found->second;
+    return seen_.emplace(key, attemptNow(act, setting)).first->second;
+  }
+
+ private:
+  Seen attemptNow(const Act& act, Setting setting) {
+    // What can't be entered once can't be entered again.
+    if (const auto found = refused_.find(setting); found != refused_.end()) return found->second;
+    std::unique_ptr<Stage>& stage = stages_[setting];
+    if (stage == nullptr || !stage->usable() || act.control == Control::kUnentered)
+      stage = std::make_unique<Stage>(world_, subject_, setting);
+    ++tries_;
+    const Seen seen = stage->attempt(act);
+    if (!stage->usable()) stage.reset();
+    if (seen.ending == Seen::Ending::kNotEntered) refused_.emplace(setting, seen);
+    if (seen.happened || (seen.ending == Seen::Ending::kReturned && seen.error == 0)) world_.reset();
+    return seen;
+  }
+
+  World& world_;
+  const Subject& subject_;
+  std::size_t& tries_;
+  std::map<Setting, std::unique_ptr<Stage>> stages_;
+  std::map<Setting, Seen> refused_;
+  std::map<std::pair<const Act*, Setting>, Seen> seen_;
+};
+
+Setting controlOf(const Act& act) {
+  const bool inside = act.control == Control::kNamespaces || act.control == Control::kUnentered;
+  return {inside ? Depth::kNamespaces : Depth::kOpen, Layer::kSeccomp};
+}
+
+class Examination {
+ public:
+  Examination(const Order& order, Report& report)
+      : order_(order), report_(report), world_(report.facts.support.namespaces) {}
+
+  void run() {
+    for (const Subject& subject : order_.subjects) {
+      if (!order_.profile.empty() && order_.profile != subject.name && order_.profile != subject.role)
+        continue;
+      examine(subject);
+    }
+  }
+
+ private:
+  void examine(const Subject& subject) {
+    world_.environment =
+        subject.environment ? subject.environment(presentEnvironment()) : std::vector<std::string>();
+    Theatre theatre(world_, subject, report_.tries);
+    for (const Guarantee& guarantee : order_.guarantees) {
+      if (guarantee.profile == subject.name) report_.findings.push_back(judge(guarantee, theatre));
+    }
+  }
+
+  std::vector<const char*> presentEnvironment() {
+    present_ = world_.variable + "=" + world_.variableValue;
+    std::vector<const char*> variables = {present_.c_str()};
+    for (char** variable = environ; *variable != nullptr; ++variable) variables.push_back(*variable);
+    return variables;
+  }
+
+  bool counts(const Guarantee& guarantee) const {
+    const std::string full = std::string(guarantee.profile) + "/" + std::string(guarantee.id);
+    return guarantee.strength == Strength::kRequired || report_.facts.missing(guarantee) == Feature::kNone ||
+           std::ranges::any_of(order_.required, [&](const std::string& asked) {
+             return asked == guarantee.id || asked == full;
+           });
+  }
+
+  Finding judge(const Guarantee& guarantee, Theatre& theatre) {
+    Finding finding;
+    finding.guarantee = &guarantee;
+    finding.counts = counts(guarantee);
+    if (const Feature missing = report_.facts.missing(guarantee); missing != Feature::kNone) {
+      finding.cause = "this kernel or caller is without: " + std::string(label(missing));
+      return finding;
+    }
+    for (const std::string_view name : guarantee.forbidden) {
+      finding.probes.push_back(probe(guarantee.layer, *findAct(name), theatre));
+    }
+    const Act& allowed = *findAct(guarantee.allowed);
+    conclude(finding, allowed, theatre.attempt(allowed, {Depth::kWhole, Layer::kSeccomp}));
+    return finding;
+  }
+
+  Probe probe(Layer layer, const Act& act, Theatre& theatre) {
+    Probe probe;
+    probe.act = &act;
+    const Setting setting = controlOf(act);
+    probe.control = setting.depth == Depth::kOpen ? openControl(act) : theatre.attempt(act, setting);
+    probe.whole = theatre.attempt(act, {Depth::kWhole, Layer::kSeccomp});
+    // Nothing but a filter gives SIGSYS: there is no need to look at it alone.
+    const bool told = layer == Layer::kSeccomp && probe.whole.killedByFilter();
+    const Setting alone{Depth::kAlone, layer, layer == Layer::kLandlock && act.look == Look::kAfterEnd};
+    probe.alone = told ? probe.whole : theatre.attempt(act, alone);
+    std::tie(probe.verdict, probe.cause) = decide(layer, act, probe.control, probe.alone, probe.whole);
+    return probe;
+  }
+
+  // Without a sandbox all profiles are alike.
+  Seen openControl(const Act& act) {
+    if (const auto found = open_.find(&act); found != open_.end()) return found->second;
+    const std::vector<std::string> environment = std::exchange(world_.environment, {});
+    for (const char* const variable : presentEnvironment()) world_.environment.emplace_back(variable);
+    Theatre theatre(world_, nobody_, report_.tries);
+    const Seen seen = theatre.attempt(act, {Depth::kOpen, Layer::kSeccomp});
+    world_.environment = environment;
+    return open_.emplace(&act, seen).first->second;
+  }
+
+  const Order& order_;
+  Report& report_;
+  World world_;
+  const Subject nobody_{};
+  std::string present_;
+  std::map<const Act*, Seen> open_;
+};
+
+// Signals that would end this process before it has put things away; the janitor and the victims do without
+// it.
+void reapOurs() {
+  signal(SIGCHLD, SIG_DFL);
+}
+
+}  // namespace
+
+std::string_view label(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kEnforced:
+      return "enforced";
+    case Verdict::kNotEnforced:
+      return "not_enforced";
+    case Verdict::kInconclusive:
+      break;
+  }
+  return "inconclusive";
+}
+
+std::size_t Report::probes() const {
+  std::size_t sum = 0;
+  for (const Finding& finding : findings) sum += finding.probes.size();
+  return sum;
+}
+
+std::size_t Report::count(Verdict verdict) const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      findings, [verdict](const Finding& finding) { return finding.verdict == verdict; }));
+}
+
+bool Report::passed() const {
+  bool any = false;
+  for (const Finding& finding : findings) {
+    if (!finding.counts) continue;
+    if (finding.verdict != Verdict::kEnforced) return false;
+    any = true;
+  }
+  return any;
+}
+
+Report verify(const Order& order) {
+  const auto start = std::chrono::steady_clock::now();
+  reapOurs();
+  Report report;
+  report.facts = gatherFacts();
+  Examination(order, report).run();
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+}  // namespace factionos::sandbox::verify
