@@ -10,16 +10,15 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/close_range.h>
 #include <netinet/in.h>
-#include <pwd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "broker/home/user.h"
 #include "sandbox/system_paths.h"
 
 namespace factionos::broker {
@@ -31,15 +30,6 @@ namespace {
 
 [[noreturn]] void failed(const std::string& what) {
   refuse(what + ": " + std::strerror(errno));
-}
-
-void become(const passwd& entry) {
-  if (entry.pw_uid == 0) refuse("factionosd never runs as root; name an ordinary user with --user", 2);
-  if (::initgroups(entry.pw_name, entry.pw_gid) != 0 ||
-      ::setresgid(entry.pw_gid, entry.pw_gid, entry.pw_gid) != 0 ||
-      ::setresuid(entry.pw_uid, entry.pw_uid, entry.pw_uid) != 0)
-    failed("can't become the user that --user names");
-  if (::setuid(0) == 0) refuse("the drop of root's rights did not hold");
 }
 
 std::string launcherPath() {
@@ -134,22 +124,10 @@ sandbox::Fd listenUnix(const home::SocketPlace& place, const char* name) {
 }  // namespace
 
 void dropPrivileges(const std::optional<std::string>& user) {
-  const passwd* entry = nullptr;
-  if (::geteuid() == 0 || ::getuid() == 0) {
-    if (!user) refuse("factionosd never runs as root: name the user to run as with --user NAME", 2);
-    errno = 0;
-    entry = ::getpwnam(user->c_str());
-    if (entry == nullptr) refuse("--user: no such user", 2);
-    become(*entry);
-  } else {
-    entry = ::getpwuid(::getuid());
-    if (user && (entry == nullptr || *user != entry->pw_name))
-      refuse("--user: only root can become another user", 2);
-  }
-  if (entry != nullptr) {
-    ::setenv("HOME", entry->pw_dir, 1);
-    ::setenv("USER", entry->pw_name, 1);
-    ::setenv("LOGNAME", entry->pw_name, 1);
+  try {
+    home::becomeUser(user, "factionosd");
+  } catch (const home::UserRefused& refusal) {
+    refuse(refusal.what(), 2);
   }
 }
 

@@ -24,5 +24,6 @@ void addAuditCommands(CLI::App& app, Context& context, Action& action);    // au
 void addStatusCommands(CLI::App& app, Context& context, Action& action);   // status
 void addRunCommand(CLI::App& app, Context& context, Action& action);       // run
 void addSandboxCommands(CLI::App& app, Context& context, Action& action);  // sandbox
+void addVerifyCommand(CLI::App& sandbox, Context& context, Action& action);  // verify, below it
 
 }  // namespace factionos::cli

@@ -226,6 +226,7 @@ void addSandboxCommands(CLI::App& app, Context& context, Action& action) {
           "a path, from the workspace or absolute; for connect tcp:PORT, udp:PORT, unix:PATH, unix:@NAME")
       ->required();
   addFormat(*explainCommand, context);
+  addVerifyCommand(*sandbox, context, action);
   explainCommand->callback(
       [&context, &action, asked]() { action = [&context, asked]() { return explainOne(context, *asked); }; });
 }

@@ -6,13 +6,19 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "sandbox/descriptors.h"
 #include "sandbox/families.h"
+#include "sandbox/self_check.h"
+#include "sandbox/syscalls.h"
 
 namespace factionos::sandbox::testing {
 namespace {
@@ -32,13 +38,36 @@ Shared* mapShared() {
   return static_cast<Shared*>(memory);
 }
 
-void becomeOrdinary() {
-  if (geteuid() != 0) return;
-  if (setgroups(0, nullptr) != 0 || setresgid(kNobodysUid, kNobodysUid, kNobodysUid) != 0 ||
-      setresuid(kNobodysUid, kNobodysUid, kNobodysUid) != 0) {
-    _exit(kOtherException);
+Fd receiveListener(int socket) {
+  char letter = 0;
+  iovec content{&letter, 1};
+  alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &content;
+  message.msg_iovlen = 1;
+  message.msg_control = space;
+  message.msg_controllen = sizeof space;
+  if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1 || letter != 'L') return {};
+  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return {};
+  int descriptor = -1;
+  memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
+  return Fd(descriptor);
+}
+
+// The supervisor's half: answers every question with `abi` until the last process under the filter is gone.
+[[noreturn]] void answerWith(int abi, int socket) {
+  const int keep[] = {socket};
+  closeAllBut(keep);
+  const Fd listener = receiveListener(socket);
+  while (true) {
+    pollfd waiting{listener.get(), POLLIN, 0};
+    if (poll(&waiting, 1, -1) != 1 || (waiting.revents & POLLIN) == 0) _exit(0);
+    seccomp_notif question{};
+    if (ioctl(listener.get(), SECCOMP_IOCTL_NOTIF_RECV, &question) != 0) continue;
+    seccomp_notif_resp answer{question.id, abi, 0, 0};
+    ioctl(listener.get(), SECCOMP_IOCTL_NOTIF_SEND, &answer);
   }
-  prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // as after an exec
 }
 
 [[noreturn]] void childMain(int events, Shared& shared, const std::function<int(Notes&)>& body) {
@@ -183,6 +212,32 @@ int openErrno(const std::string& path, int flags) {
 
 int result(int returned) {
   return returned == 0 ? 0 : errno;
+}
+
+void becomeOrdinary() {
+  if (geteuid() != 0) return;
+  if (setgroups(0, nullptr) != 0 || setresgid(kNobodysUid, kNobodysUid, kNobodysUid) != 0 ||
+      setresuid(kNobodysUid, kNobodysUid, kNobodysUid) != 0) {
+    _exit(kOtherException);
+  }
+  prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // as after an exec
+}
+
+// Answers the question for the ABI as an older kernel would. Everything else goes to the real kernel, which
+// honours the lesser rights that the question's answer leads to.
+void pretendAbi(int abi) {
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) _exit(1);
+  if (fork() == 0) answerWith(abi, pair[1]);
+  SeccompPolicy policy;
+  policy.unlisted = Verdict::allow();
+  policy.foreignEntry = Verdict::allow();
+  policy.rules = {notify({"abi", {{calls::kLandlockCreateRuleset, {is32(2, 1)}}}}, "test")};
+  const Program program = compile(policy);
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) _exit(1);
+  sendListener(pair[0], Fd(loadProgram(program, Listener::kWanted)));
+  close(pair[0]);
+  close(pair[1]);
 }
 
 void pretend(std::initializer_list<SeccompRule> rules) {

@@ -61,6 +61,14 @@ int result(int returned);  // of a call that answers 0 or -1, right after it
 // Loads a filter of the test's own below the one under test, to stand for a kernel that lacks something.
 void pretend(std::initializer_list<SeccompRule> rules);
 
+// Answers the question for Landlock's ABI as an older kernel would, in a process of its own that lives as
+// long as somebody may ask. Everything else goes to the real kernel, which honours the lesser rights that the
+// answer leads to.
+void pretendAbi(int abi);
+
+// An ordinary user, in a process that the test has forked: a fresh uid if the test runs as root.
+void becomeOrdinary();
+
 // Denial tests have nothing to say in a sanitizer build, whose run-time makes calls of its own.
 #ifdef FACTIONOS_SANITIZED
 #define SKIP_IF_SANITIZED() GTEST_SKIP() << "sanitizer builds make calls of their own; the plain build tells"

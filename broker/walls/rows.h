@@ -1,0 +1,50 @@
+// The rows of the table of guarantees, by what they are about. A row holds for each of its profiles.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "sandbox/verify/guarantee.h"
+
+namespace factionos::walls {
+
+using sandbox::verify::Feature;
+using sandbox::verify::Layer;
+using sandbox::verify::Strength;
+
+inline constexpr auto kRequired = Strength::kRequired;
+inline constexpr auto kOptional = Strength::kOptional;
+
+struct Row {
+  std::string_view id;
+  std::vector<std::string_view> profiles;
+  std::string_view promise;
+  Layer layer;
+  Strength strength;
+  Feature needs;
+  std::vector<std::string_view> forbidden;
+};
+
+inline const std::vector<std::string_view> kAll = {"broker",       "launcher",      "front",
+                                                   "pty",          "session",       "session-running",
+                                                   "keeper",       "command",       "command-loopback",
+                                                   "command-full", "command-plain", "command-full-plain"};
+inline const std::vector<std::string_view> kListed = {"broker", "front", "pty", "session-running",
+                                                      "keeper"};  // allow by list
+inline const std::vector<std::string_view> kTrusted = {"launcher",
+                                                       "session"};  // deny by list, above the commands
+inline const std::vector<std::string_view> kCommands = {"command", "command-loopback", "command-full",
+                                                        "command-plain", "command-full-plain"};
+inline const std::vector<std::string_view> kSpacious = {"command", "command-loopback", "command-full"};
+inline const std::vector<std::string_view> kPlain = {"command-plain", "command-full-plain"};
+
+inline const std::vector<std::string_view> kOurs = {"broker",  "launcher",        "front", "pty",
+                                                    "session", "session-running", "keeper"};
+
+std::vector<Row> fileRows();
+std::vector<Row> processRows();
+std::vector<Row> socketRows();
+std::vector<Row> callRows();
+std::vector<Row> resourceRows();
+
+}  // namespace factionos::walls
