@@ -446,7 +446,8 @@ kj::Promise<void> LiveSession::kill(const char* reason) {
         .send()
         .ignoreResult()
         .catch_([](kj::Exception&&) {})
-        .then([this]() { reach(core_.steps, Step::kKill, Edge::kAfter); });
+        // Who waits for several kills may look at this one when the session is forgotten.
+        .then([&core = core_]() { reach(core.steps, Step::kKill, Edge::kAfter); });
   }
   return kj::READY_NOW;
 }
