@@ -82,6 +82,10 @@ int writeAll(const Options& options) {
     file << walls::asText(description(profile, options.kernel));
     file.flush();
     if (!file) throw Stop(kFailed, "a profile could not be written into that directory");
+    // Ours are private; these are for everybody.
+    using std::filesystem::perms;
+    std::filesystem::permissions(path, perms::group_read | perms::others_read,
+                                 std::filesystem::perm_options::add);
   }
   return kDone;
 }

@@ -1,7 +1,9 @@
 #include "matrix_world.h"
 
+#include <array>
 #include <csignal>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -177,6 +179,12 @@ void MatrixWorld::fillOutside() {
 }
 
 void MatrixWorld::nameMachine() {
+  // Somebody else's terminal, that stays for as long as the cells are tried.
+  sandbox::Fd master(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+  std::array<char, 64> terminal{};
+  unlockpt(master.get());
+  ptsname_r(master.get(), terminal.data(), terminal.size());
+  open_.push_back(std::move(master));
   other_ = fork();
   if (other_ == 0) {
     pause();
@@ -250,7 +258,7 @@ void MatrixWorld::nameMachine() {
                                    "/dev/ptmx",
                                    "/dev/pts",
                                    "/dev/pts/ptmx",
-                                   "/dev/pts/99",
+                                   terminal.data(),
                                    "/dev/shm",
                                    "/dev/shm/new",
                                    "/dev/mem",
