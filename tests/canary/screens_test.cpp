@@ -79,6 +79,7 @@ std::vector<Screen> Screens::screens() {
       {{"audit", "verify"}, {}},
       {{"audit", "list"}, {}},
       {{"audit", "export"}, {}},
+      {{"sandbox", "verify", "--profile", "pty"}, {}},
       {{"sandbox", "show"}, {}},
       {{"sandbox", "show", "command"}, {}},
       {{"sandbox", "explain", "--workspace", "demo", "create", "new"}, {}},
