@@ -13,8 +13,9 @@ class World;
 // What the actor itself knows of its act. In memory that both sides see, so that telling needs no system
 // call.
 struct Evidence {
-  int error = 0;   // of the act; 0 if it was told to have worked
-  long value = 0;  // whatever an act counts
+  bool returned = false;  // whether the actor came back from the act
+  int error = 0;          // of the act; 0 if it was told to have worked
+  long value = 0;         // whatever an act counts
   std::size_t size = 0;
   std::array<char, 64> bytes = {};  // what it got to read
 };

@@ -156,6 +156,7 @@ void enterSetting(const Part& part, const NamespacePosture& namespaces) {
     errno = 0;
     const long result = act->act(part.world, desk.evidence);
     desk.evidence.error = result < 0 ? errno : 0;
+    desk.evidence.returned = true;
     desk.answered = seen;
     desk.changed();
   }

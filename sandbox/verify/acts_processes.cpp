@@ -39,12 +39,16 @@ bool outsiderDied(const World& world, const Evidence&) {
 
 // A killed process dies as soon as it runs again.
 bool outsiderKilled(const World& world, const Evidence& evidence) {
-  for (int round = 0; evidence.error == 0 && round < 200 && world.outsider.alive(); ++round) usleep(500);
+  for (int round = 0; evidence.returned && evidence.error == 0 && round < 200 && world.outsider.alive();
+       ++round)
+    usleep(500);
   return outsiderDied(world, evidence);
 }
 
 bool siblingKilled(const World& world, const Evidence& evidence) {
-  for (int round = 0; evidence.error == 0 && round < 200 && world.sibling.alive(); ++round) usleep(500);
+  for (int round = 0; evidence.returned && evidence.error == 0 && round < 200 && world.sibling.alive();
+       ++round)
+    usleep(500);
   return !world.sibling.alive();
 }
 
@@ -156,11 +160,6 @@ bool scriptRan(const World& world, const Evidence&) {
   return exists(world.workspace + "/marker");
 }
 
-bool scriptRunsSoon(const World& world, const Evidence& evidence) {
-  for (int round = 0; round < 400 && !scriptRan(world, evidence); ++round) usleep(500);
-  return scriptRan(world, evidence);
-}
-
 constexpr Act kActs[] = {
     {"kill-outsider", "end another process of this user",
      [](const World& world, Evidence&) -> long { return kill(world.pids->outsider.load(), SIGKILL); },
@@ -221,7 +220,7 @@ constexpr Act kActs[] = {
     {"fork", "start a process", [](const World& world, Evidence&) { return forkOne(*world.desk); },
      [](const World& world, const Evidence&) { return world.desk->heartbeats > 0; }},
     {"execute", "become another program", [](const World& world, Evidence&) { return becomeProgram(world); },
-     scriptRunsSoon},
+     scriptRan},
     {"run-outside", "start a program that lies outside",
      [](const World& world, Evidence&) { return execute(world.outside + "/script"); }, scriptRan},
     {"leave-behind", "leave a process behind: setsid, forked twice",

@@ -11,7 +11,7 @@ namespace factionos::sandbox::verify {
 namespace {
 
 constexpr int kBeats = 20'000;         // of a tenth of a millisecond
-constexpr int kListeningRounds = 300;  // a process that lives is given a turn within 30 ms
+constexpr int kListeningRounds = 800;  // a process that lives is given a turn within 80 ms
 
 }  // namespace
 

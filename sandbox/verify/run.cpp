@@ -1,17 +1,23 @@
 #include "sandbox/verify/run.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <utility>
 
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sandbox/verify/judge.h"
+#include "sandbox/verify/marshal.h"
 #include "sandbox/verify/world.h"
 
 namespace factionos::sandbox::verify {
@@ -67,8 +73,6 @@ class Examination {
 
   void run() {
     for (const Subject& subject : order_.subjects) {
-      if (!order_.profile.empty() && order_.profile != subject.name && order_.profile != subject.role)
-        continue;
       examine(subject);
     }
   }
@@ -147,10 +151,92 @@ class Examination {
   std::map<const Act*, Seen> open_;
 };
 
-// Signals that would end this process before it has put things away; the janitor and the victims do without
-// it.
-void reapOurs() {
-  signal(SIGCHLD, SIG_DFL);
+constexpr std::size_t kMostProcesses = 4;
+
+std::size_t processesFor(std::size_t subjects) {
+  const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  return std::clamp<std::size_t>(processors > 0 ? static_cast<std::size_t>(processors) : 1, 1,
+                                 std::min(subjects, kMostProcesses));
+}
+
+// Every n-th subject is one process's, with a world of its own: dear and cheap profiles lie beside each
+// other.
+struct Prover {
+  std::vector<Subject> subjects;
+  pid_t pid = -1;
+  Fd result;
+};
+
+[[noreturn]] void prove(const Order& order, const Prover& prover, const Facts& facts, const Fd& out,
+                        pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (getppid() != parent) _exit(1);
+  std::string text;
+  try {
+    Report report;
+    report.facts = facts;
+    const Order share{prover.subjects, order.guarantees, {}, order.required};
+    Examination(share, report).run();
+    text = written(report.findings, report.tries, order.guarantees);
+  } catch (const std::exception&) {
+    _exit(1);  // what it leaves out is told as lost
+  }
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const ssize_t size = write(out.get(), text.data() + at, text.size() - at);
+    if (size <= 0) _exit(1);
+    at += static_cast<std::size_t>(size);
+  }
+  _exit(0);
+}
+
+void start(const Order& order, Prover& prover, const Facts& facts) {
+  Pipe pipe = makePipe();
+  const pid_t parent = getpid();
+  prover.pid = fork();
+  if (prover.pid < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (prover.pid == 0) prove(order, prover, facts, pipe.write, parent);
+  prover.result = std::move(pipe.read);
+}
+
+std::string readAll(const Fd& from) {
+  std::string text;
+  std::array<char, 4096> buffer{};
+  ssize_t got = 0;
+  while ((got = read(from.get(), buffer.data(), buffer.size())) > 0 || (got < 0 && errno == EINTR)) {
+    if (got > 0) text.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+  return text;
+}
+
+std::vector<Finding> lost(const Order& order, const Prover& prover) {
+  std::vector<Finding> findings;
+  for (const Guarantee& guarantee : order.guarantees) {
+    if (std::ranges::find(prover.subjects, guarantee.profile, &Subject::name) == prover.subjects.end())
+      continue;
+    Finding finding;
+    finding.guarantee = &guarantee;
+    finding.counts = true;
+    finding.cause = "the process that was to prove it could not, or was lost";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+void collect(const Order& order, Prover& prover, Report& report) {
+  std::optional<Share> share = parsed(readAll(prover.result), order.guarantees);
+  waitpid(prover.pid, nullptr, 0);
+  if (!share) share = Share{lost(order, prover), 0};
+  report.tries += share->tries;
+  std::ranges::move(share->findings, std::back_inserter(report.findings));
+}
+
+std::vector<Subject> chosen(const Order& order) {
+  std::vector<Subject> subjects;
+  std::ranges::copy_if(order.subjects, std::back_inserter(subjects), [&](const Subject& subject) {
+    return order.profile.empty() || order.profile == subject.name || order.profile == subject.role;
+  });
+  return subjects;
 }
 
 }  // namespace
@@ -189,12 +275,18 @@ bool Report::passed() const {
 }
 
 Report verify(const Order& order) {
-  const auto start = std::chrono::steady_clock::now();
-  reapOurs();
+  const auto begin = std::chrono::steady_clock::now();
+  signal(SIGCHLD, SIG_DFL);  // whoever ignores it could not wait for anybody
   Report report;
   report.facts = gatherFacts();
-  Examination(order, report).run();
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const std::vector<Subject> subjects = chosen(order);
+  std::vector<Prover> provers(processesFor(subjects.size()));
+  for (std::size_t each = 0; each < subjects.size(); ++each)
+    provers[each % provers.size()].subjects.push_back(subjects[each]);
+  for (Prover& prover : provers) start(order, prover, report.facts);
+  for (Prover& prover : provers) collect(order, prover, report);
+  std::ranges::sort(report.findings, {}, &Finding::guarantee);
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return report;
 }
 
