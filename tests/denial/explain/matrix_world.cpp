@@ -169,7 +169,7 @@ void MatrixWorld::fillOutside() {
   world_.write(data() + "/tool", "#!/bin/sh\nexit 0\n", 0755);
   world_.write(world_.home + "/state/database", "x");
   world_.write(hidden_, "x");
-  link((world_.outside + "/secret").c_str(), (world_.workspace + "/hard-link").c_str());
+  fs::create_hard_link(world_.outside + "/secret", world_.workspace + "/hard-link");
   targets_.insert(targets_.end(), {"hard-link", world_.outside, world_.outside + "/secret",
                                    world_.outside + "/new", world_.outside + "/interpreter", world_.home,
                                    world_.home + "/state/database", world_.home + "/new", world_.scratch,
