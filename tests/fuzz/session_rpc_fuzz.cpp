@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "protocol/rpc/descriptor.h"
 #include "protocol/schemas/session.capnp.h"
 #include "sandbox/namespaces.h"
 #include "tests/fuzz/rpc_peer.h"
@@ -18,28 +19,35 @@ using namespace factionos;
 
 class AllButStart final : public schema::Session::Server {
  public:
-  explicit AllButStart(int workspace) : service_(fuzz::loop(), workspace, support_, lastResort_) {}
+  explicit AllButStart(int workspace)
+      : service_(fuzz::loop(), support_, lastResort_), session_(open(workspace)) {}
 
   kj::Promise<void> prepare(PrepareContext context) override {
-    auto request = service_.capability().prepareRequest();
+    auto request = session_.prepareRequest();
     request.setCommand(context.getParams().getCommand());
     return context.tailCall(kj::mv(request));
   }
   kj::Promise<void> start(StartContext) override { return kj::READY_NOW; }
   kj::Promise<void> exited(ExitedContext) override { return kj::READY_NOW; }
   kj::Promise<void> signal(SignalContext context) override {
-    auto request = service_.capability().signalRequest();
+    auto request = session_.signalRequest();
     request.setNumber(context.getParams().getNumber());
     return context.tailCall(kj::mv(request));
   }
-  kj::Promise<void> kill(KillContext context) override {
-    return context.tailCall(service_.capability().killRequest());
-  }
+  kj::Promise<void> kill(KillContext context) override { return context.tailCall(session_.killRequest()); }
 
  private:
+  schema::Session::Client open(int workspace) {
+    auto request = service_.capability().openRequest();
+    request.setWorkspace(
+        rpc::carryDescriptor<schema::Descriptor>(rpc::OwnFd(fcntl(workspace, F_DUPFD_CLOEXEC, 0))));
+    return request.send().getSession();
+  }
+
   sandbox::NamespaceSupport support_;
   session::LastResort lastResort_{std::nullopt};
   session::Service service_;
+  schema::Session::Client session_;
 };
 
 bool writeScript(const std::string& path) {
