@@ -50,11 +50,14 @@ void writeWrapped(std::ostream& out, const std::string& text) {
   std::size_t column = kIndent;
   out << std::string(kIndent, ' ');
   while (words >> word) {
-    if (column + word.size() + 1 > kWidth && column > kIndent) {
+    const bool first = column == kIndent;
+    if (!first && column + word.size() + 1 > kWidth) {
       out << "\n" << std::string(kIndent, ' ');
       column = kIndent;
+    } else if (!first) {
+      out << ' ';
     }
-    out << word << ' ';
+    out << word;
     column += word.size() + 1;
   }
   out << "\n";
