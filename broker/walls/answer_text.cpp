@@ -1,8 +1,7 @@
 #include "broker/walls/answer_text.h"
 
-#include <cstring>
-
 #include "protocol/json/json_text.h"
+#include "sandbox/errno_name.h"
 
 namespace factionos::walls {
 namespace {
@@ -22,8 +21,7 @@ std::string_view wordOf(Verdict verdict) {
 // What the process sees.
 std::string seen(const sandbox::explain::Answer& answer) {
   if (answer.ends) return "it is ended";
-  const char* const name = answer.error != 0 ? strerrorname_np(answer.error) : nullptr;
-  return name != nullptr ? name : "";
+  return answer.error != 0 ? std::string(sandbox::errnoName(answer.error)) : "";
 }
 
 }  // namespace

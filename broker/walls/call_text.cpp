@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstdio>
-#include <cstring>
 #include <map>
 
 #include "broker/walls/description.h"
+#include "sandbox/errno_name.h"
 
 namespace factionos::walls {
 namespace {
@@ -147,7 +147,7 @@ std::string verdictText(const sandbox::Verdict& verdict) {
     case Kind::kAllow:
       return "allowed";
     case Kind::kErrno:
-      return strerrorname_np(verdict.error) != nullptr ? strerrorname_np(verdict.error) : "an errno";
+      return std::string(sandbox::errnoName(verdict.error));
     case Kind::kTrap:
       return "reported, ended";
     case Kind::kKillProcess:

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <ostream>
 #include <utility>
 #include <vector>
 
+#include "sandbox/errno_name.h"
 #include "sandbox/verify/report.h"
 
 namespace factionos::sandbox::verify {
@@ -54,7 +54,7 @@ std::string_view truth(bool value) {
 }
 
 std::string namespaceAnswer(int error) {
-  return error == 0 ? std::string("available") : std::string(strerrorname_np(error));
+  return error == 0 ? std::string("available") : std::string(errnoName(error));
 }
 
 void writeKernel(std::ostream& out, const Facts& facts) {

@@ -1,4 +1,3 @@
-#include <cstring>
 #include <iomanip>
 #include <ostream>
 #include <sstream>
@@ -6,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "sandbox/errno_name.h"
 #include "sandbox/verify/report.h"
 
 namespace factionos::sandbox::verify {
@@ -18,7 +18,7 @@ std::string namespacesOf(const NamespaceSupport& support) {
   std::ostringstream text;
   const auto add = [&text](const char* name, int error) {
     text << (text.tellp() > 0 ? ", " : "") << name;
-    if (error != 0) text << " refused (" << strerrorname_np(error) << ")";
+    if (error != 0) text << " refused (" << errnoName(error) << ")";
   };
   add("user", support.user);
   add("pid", support.pid);

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sandbox/errno_name.h"
 #include "sandbox/events.h"
 #include "sandbox/seccomp.h"
 
@@ -63,14 +64,14 @@ std::string Seen::text() const {
     case Ending::kTimedOut:
       return "no answer";
     case Ending::kNotEntered:
-      return "not entered: " + detail + (error == 0 ? "" : " (" + std::string(strerrorname_np(error)) + ")");
+      return "not entered: " + detail + (error == 0 ? "" : " (" + std::string(errnoName(error)) + ")");
     case Ending::kEnded:
       return "ended";
     case Ending::kReturned:
       break;
   }
   if (error == kSentinel) return "refused by the filter";
-  return error == 0 ? (happened ? "worked" : "without effect") : std::string(strerrorname_np(error));
+  return error == 0 ? (happened ? "worked" : "without effect") : std::string(errnoName(error));
 }
 
 Stage::Stage(World& world, const Subject& subject, Setting setting) : world_(world), setting_(setting) {

@@ -1,7 +1,6 @@
 #include "workers/launcher/service.h"
 
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include <kj/debug.h>
 
 #include "protocol/rpc/descriptor.h"
+#include "sandbox/errno_name.h"
 #include "workers/common/namespace_support.h"
 #include "workers/launcher/child.h"
 #include "workers/launcher/roles.h"
@@ -80,8 +80,7 @@ class WorkerServer final : public schema::Worker::Server {
 };
 
 std::string reasonText(std::string_view what, int error) {
-  const char* name = strerrorname_np(error);
-  return std::string(what) + ":" + (name != nullptr ? name : "unknown");
+  return std::string(what) + ":" + std::string(sandbox::errnoName(error));
 }
 
 void fill(schema::KernelSupport::Builder result, const sandbox::KernelSupport& support) {
