@@ -23,6 +23,7 @@ namespace factionos::sandbox::verify {
 namespace {
 
 constexpr rlim_t kLowered = 7;
+constexpr char kOverwritten[kSecretBytes + 1] = "overwritten by another process..";
 constexpr int kNicer = 5;
 
 bool gotMemory(const World& world, const Evidence& evidence) {
@@ -190,13 +191,14 @@ constexpr Act kActs[] = {
      gotMemory},
     {"write-memory-by-call", "write another process's memory by process_vm_writev",
      [](const World& world, Evidence&) {
-       char text[kSecretBytes] = "overwritten";
+       char text[kSecretBytes];
+       std::memcpy(text, kOverwritten, sizeof text);
        iovec here{text, sizeof text};
        iovec there{secretAddress(), sizeof text};
        return syscall(SYS_process_vm_writev, world.pids->outsider.load(), &here, 1UL, &there, 1UL, 0UL);
      },
      [](const World& world, const Evidence&) {
-       return memoryOf(world.pids->outsider.load()) != world.inMemory;
+       return memoryOf(world.pids->outsider.load()) == kOverwritten;
      }},
     {"read-environment", "read another process's environment", readEnvironment, gotEnvironment},
     {"steal-descriptor", "copy a descriptor out of another process", stealDescriptor, gotSecret},

@@ -45,6 +45,7 @@ Facts gatherFacts() {
   facts.gainable = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0;
   rlimit core{};
   facts.cores = getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max > 1;
+  if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 2) facts.around = Around::kFiltered;
   return facts;
 }
 

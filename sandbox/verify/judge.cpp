@@ -49,14 +49,20 @@ bool refusedBy(Layer layer, const Act& act, const Seen& seen) {
   return seen.ending == Ending::kReturned && has(answersOf(layer), seen.error);
 }
 
+// A filter around this process, as a container has one, answers before the kernel does, and for all below it.
+bool refusedAround(const Seen& control, Around around) {
+  return around == Around::kFiltered && control.ending == Ending::kReturned && !control.byFilter() &&
+         (control.error == EPERM || control.error == ENOSYS || control.error == EACCES);
+}
+
 bool never(const Seen& seen) {
   return seen.ending == Ending::kTimedOut || seen.ending == Ending::kNotEntered;
 }
 
 }  // namespace
 
-std::pair<Verdict, std::string> decide(Layer layer, const Act& act, const Seen& control, const Seen& alone,
-                                       const Seen& whole) {
+Judgement decide(Layer layer, const Act& act, const Seen& control, const Seen& alone, const Seen& whole,
+                 Around around) {
   const std::string name(act.name);
   if (whole.ending == Ending::kNotEntered || alone.ending == Ending::kNotEntered)
     return {Verdict::kNotEnforced,
@@ -70,7 +76,13 @@ std::pair<Verdict, std::string> decide(Layer layer, const Act& act, const Seen& 
       return {Verdict::kInconclusive,
               name + " does not come to the kernel without the sandbox either: " + control.text()};
   } else if (!control.happened) {
-    return {Verdict::kInconclusive, name + " does not work without the sandbox either: " + control.text()};
+    const bool byOthers = refusedAround(control, around);
+    // Only the profile's own filter answers like this: the call came as far as that.
+    if (byOthers && layer == Layer::kSeccomp && alone.byFilter()) return {Verdict::kEnforced, {}};
+    return {Verdict::kInconclusive,
+            name + " does not work without the sandbox either: " + control.text() +
+                (byOthers ? ", of the filter around this process" : ""),
+            byOthers};
   }
   if (alone.happened)
     return {Verdict::kNotEnforced, name + " came to pass with " + std::string(label(layer)) + " alone"};
@@ -82,8 +94,14 @@ std::pair<Verdict, std::string> decide(Layer layer, const Act& act, const Seen& 
 
 void conclude(Finding& finding, const Act& allowed, const Seen& seen) {
   std::vector<std::string> answers;
+  const bool anyProven = std::ranges::count(finding.probes, Verdict::kEnforced, &Probe::verdict) > 0;
   finding.verdict = Verdict::kEnforced;
   for (const Probe& probe : finding.probes) {
+    // What nobody here can do is told, and proves nothing; the others have to.
+    if (probe.refusedAround && anyProven) {
+      answers.push_back(std::string(probe.act->name) + " refused around us too");
+      continue;
+    }
     const std::string answer = probe.act->act == nullptr ? std::string("not seen") : probe.whole.text();
     if (!has(answers, answer)) answers.push_back(answer);
     const bool worse = probe.verdict == Verdict::kNotEnforced && finding.verdict != Verdict::kNotEnforced;

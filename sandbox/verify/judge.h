@@ -2,15 +2,19 @@
 #pragma once
 
 #include <string>
-#include <utility>
 
 #include "sandbox/verify/run.h"
 
 namespace factionos::sandbox::verify {
 
-// And the cause, where it is not kEnforced.
-std::pair<Verdict, std::string> decide(Layer layer, const Act& act, const Seen& control, const Seen& alone,
-                                       const Seen& whole);
+struct Judgement {
+  Verdict verdict = Verdict::kInconclusive;
+  std::string cause;           // empty if enforced
+  bool refusedAround = false;  // inconclusive because a filter that is not ours refuses the control, too
+};
+
+Judgement decide(Layer layer, const Act& act, const Seen& control, const Seen& alone, const Seen& whole,
+                 Around around);
 
 // Fills in verdict, cause and what was seen, from the probes and the act that is allowed.
 void conclude(Finding& finding, const Act& allowed, const Seen& seen);

@@ -62,6 +62,7 @@ void writeKernel(std::ostream& out, const Facts& facts) {
   out << "\"kernel\":" << quoted(facts.kernel) << ",\"landlockAbi\":" << facts.support.landlockAbi
       << ",\"seccomp\":{\"filter\":" << truth(facts.support.seccompFilter)
       << ",\"notify\":" << truth(facts.support.seccompNotify)
+      << ",\"around\":" << truth(facts.around == Around::kFiltered)
       << "},\"namespaces\":{\"user\":" << quoted(namespaceAnswer(n.user))
       << ",\"pid\":" << quoted(namespaceAnswer(n.pid)) << ",\"mount\":" << quoted(namespaceAnswer(n.mount))
       << ",\"network\":" << quoted(namespaceAnswer(n.network))

@@ -37,7 +37,8 @@ void writeFacts(std::ostream& out, const Report& report) {
       << (support.landlockAbi == 0 ? std::string("none") : "ABI " + std::to_string(support.landlockAbi))
       << "\n"
       << "  seccomp      " << (support.seccompFilter ? "filters" : "none")
-      << (support.seccompNotify ? ", user notification" : "") << "\n"
+      << (support.seccompNotify ? ", user notification" : "")
+      << (report.facts.around == Around::kFiltered ? "; under a filter of somebody else" : "") << "\n"
       << "  namespaces   " << namespacesOf(support.namespaces) << "\n"
       << "  run as       uid " << geteuid() << (report.facts.gainable ? "" : ", with no_new_privs set")
       << "\n";

@@ -128,7 +128,10 @@ class Examination {
     const bool told = layer == Layer::kSeccomp && probe.whole.killedByFilter();
     const Setting alone{Depth::kAlone, layer, layer == Layer::kLandlock && act.look == Look::kAfterEnd};
     probe.alone = told ? probe.whole : theatre.attempt(act, alone);
-    std::tie(probe.verdict, probe.cause) = decide(layer, act, probe.control, probe.alone, probe.whole);
+    Judgement judgement = decide(layer, act, probe.control, probe.alone, probe.whole, report_.facts.around);
+    probe.verdict = judgement.verdict;
+    probe.cause = std::move(judgement.cause);
+    probe.refusedAround = judgement.refusedAround;
     return probe;
   }
 

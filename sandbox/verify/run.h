@@ -30,7 +30,8 @@ std::string_view label(Verdict verdict);
 struct Probe {
   const Act* act = nullptr;
   Verdict verdict = Verdict::kInconclusive;
-  std::string cause;  // empty if enforced
+  std::string cause;           // empty if enforced
+  bool refusedAround = false;  // to everybody here, by a filter that is not ours
   Seen control;
   Seen alone;
   Seen whole;
@@ -45,6 +46,9 @@ struct Finding {
   std::vector<Probe> probes;
 };
 
+// Whether somebody else's seccomp filter holds this process already, as a container's does.
+enum class Around { kOpen, kFiltered };
+
 // What this kernel and this caller have.
 struct Facts {
   std::string kernel;  // "Linux 6.12.3 x86_64"
@@ -52,6 +56,7 @@ struct Facts {
   bool foreign32 = false;
   bool gainable = false;  // the caller is without no_new_privs
   bool cores = false;     // the caller may leave core files
+  Around around = Around::kOpen;
   [[nodiscard]] bool has(Feature feature) const;
   // The first that is missing of what a guarantee needs; kNone if it has all.
   [[nodiscard]] Feature missing(const Guarantee& guarantee) const;

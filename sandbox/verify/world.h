@@ -118,7 +118,8 @@ class World {
 inline constexpr std::size_t kSecretBytes = 32;
 inline constexpr int kVictimDescriptor = 90;  // of the private file, open in the forked victims
 char* secretAddress();
-// What lies there in another process; empty if it can't be read.
+// What lies there in another process; empty if it can't be read. Over /proc, which filters around us leave
+// open more often than the calls for it.
 std::string memoryOf(pid_t pid);
 
 // The whole content; empty if it can't be read.

@@ -16,6 +16,7 @@ namespace factionos::walls {
 namespace {
 
 namespace verify = sandbox::verify;
+using verify::Around;
 using verify::Layer;
 using verify::Seen;
 using verify::Verdict;
@@ -68,8 +69,8 @@ Seen returned(int error, bool happened = false) {
 }
 
 Verdict verdictOf(Layer layer, std::string_view act, const Seen& control, const Seen& alone,
-                  const Seen& whole) {
-  return verify::decide(layer, *verify::findAct(act), control, alone, whole).first;
+                  const Seen& whole, Around around = Around::kOpen) {
+  return verify::decide(layer, *verify::findAct(act), control, alone, whole, around).verdict;
 }
 
 TEST(Judging, AnActIsRefusedByALayerOnlyIfItIsRefusedInTheWayOfThatLayer) {
@@ -97,6 +98,40 @@ TEST(Judging, WhatDoesNotWorkWithoutTheSandboxProvesNothing) {
       << "a call has to come to the kernel, whatever that says";
   EXPECT_EQ(verdictOf(Layer::kSeccomp, "bpf", returned(EPERM), returned(EPERM), returned(EPERM)),
             Verdict::kNotEnforced);
+}
+
+TEST(Judging, AFilterAroundUsProvesNothingForALayerThatItAnswersBefore) {
+  const Seen refused = returned(EPERM);
+  const Seen byOurs = returned(verify::kSentinel);
+  const auto verdict = [&](Layer layer, const Seen& alone, const Seen& whole, Around around) {
+    return verdictOf(layer, "write-memory-by-call", refused, alone, whole, around);
+  };
+  EXPECT_EQ(verdict(Layer::kSeccomp, byOurs, byOurs, Around::kOpen), Verdict::kInconclusive);
+  EXPECT_EQ(verdict(Layer::kSeccomp, byOurs, byOurs, Around::kFiltered), Verdict::kEnforced)
+      << "only our own filter answers like this";
+  EXPECT_EQ(verdict(Layer::kSeccomp, refused, refused, Around::kFiltered), Verdict::kInconclusive);
+  EXPECT_EQ(verdict(Layer::kLandlock, refused, refused, Around::kFiltered), Verdict::kInconclusive);
+}
+
+TEST(Judging, AGuaranteeRestsOnWhatIsProvenAndNeverOnWhatNobodyHereCanDo) {
+  const auto probe = [](Verdict verdict, bool refusedAround) {
+    verify::Probe one;
+    one.act = verify::findAct("write-memory-by-call");
+    one.verdict = verdict;
+    one.refusedAround = refusedAround;
+    return one;
+  };
+  const auto verdictOfAll = [](std::vector<verify::Probe> probes) {
+    verify::Finding finding;
+    finding.probes = std::move(probes);
+    verify::conclude(finding, *verify::findAct("run-own"), returned(0, true));
+    return finding.verdict;
+  };
+  EXPECT_EQ(verdictOfAll({probe(Verdict::kEnforced, false), probe(Verdict::kInconclusive, true)}),
+            Verdict::kEnforced);
+  EXPECT_EQ(verdictOfAll({probe(Verdict::kInconclusive, true)}), Verdict::kInconclusive);
+  EXPECT_EQ(verdictOfAll({probe(Verdict::kEnforced, false), probe(Verdict::kInconclusive, false)}),
+            Verdict::kInconclusive);
 }
 
 TEST(Judging, WhatCameToPassInTheWholeProfileIsRedWhateverElse) {

@@ -104,9 +104,11 @@ TEST_F(Asked, EachKindOfRuleIsNamed) {
   EXPECT_EQ(file("command", Operation::kRead, "/var/log").layer, Layer::kMounts);
   EXPECT_EQ(file("command-plain", Operation::kRead, "/var/log").layer, Layer::kLandlock);
   EXPECT_EQ(verdictOf(file("command", Operation::kRead, "none")), Verdict::kFails);
+#ifndef FACTIONOS_SANITIZED  // its run-time opens files
   const auto trapped = file("pty", Operation::kRead, "file");
   EXPECT_TRUE(trapped.ends);
   EXPECT_EQ(trapped.layer, Layer::kSeccomp);
+#endif
 }
 
 // SPEC 7: a person's paths are on no screen, nor what was asked about.
