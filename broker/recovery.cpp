@@ -1,5 +1,9 @@
 #include "broker/recovery.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "broker/actions/ledger.h"
 #include "broker/actions/view.h"
 #include "broker/core/replies.h"
@@ -20,13 +24,16 @@ void endSessions(state::Transaction& transaction) {
   }
 }
 
-void loseAction(state::Transaction& transaction, const std::string& id) {
-  const auto failure = audit::Code::of("lost_in_crash");
-  actions::apply(transaction, id,
-                 {.event = actions::Event::kLose, .failure = failure, .note = actions::KeyNote::kInFlight});
-  actions::apply(
-      transaction, id,
-      {.event = actions::Event::kReconcileFailed, .failure = failure, .note = actions::KeyNote::kDone});
+// Families whose effects leave something behind that tells whether they happened.
+constexpr std::array<std::string_view, 1> kLookedUp{"file"};
+
+void loseAction(state::Transaction& transaction, const state::ActionRow& row) {
+  actions::apply(transaction, row.id, {.event = actions::Event::kLose, .note = actions::KeyNote::kInFlight});
+  if (std::ranges::find(kLookedUp, row.family.text()) != kLookedUp.end()) return;
+  actions::apply(transaction, row.id,
+                 {.event = actions::Event::kReconcileFailed,
+                  .failure = audit::Code::of("lost_in_crash"),
+                  .note = actions::KeyNote::kDone});
 }
 
 }  // namespace
@@ -41,16 +48,16 @@ Recovered recover(state::Transaction& transaction, const idempotency::Idempotenc
         table.list({.state = state::ActionState::kExecuting}, {}, kBatch, state::ListOrder::kOldestFirst);
     if (page.rows.empty()) break;
     for (const auto& row : page.rows) {
-      loseAction(transaction, row.id);
+      loseAction(transaction, row);
       ++recovered.actions;
     }
   }
-  const auto reply = encodeReply<schema::Api::TerminalRunResults>([](auto results) {
+  const auto reply = encodeReply<schema::ProblemReply>([](auto results) {
     actions::fill(
         {.code = schema::ProblemCode::TIMED_OUT,
          .detail = "The broker ended while this ran: the outcome is unknown, and it is not run again.",
          .state = schema::ActionState::UNKNOWN},
-        results.init(&schema::Api::TerminalRunResults::Builder::initProblem));
+        results.init(&schema::ProblemReply::Builder::initProblem));
   });
   for (;;) {
     const auto rows = idempotency.interrupted(transaction, kBatch);

@@ -110,6 +110,33 @@ struct LogErrors final : public kj::TaskSet::ErrorHandler {
   void taskFailed(kj::Exception&&) override { log(Level::kError, "background_task_failed"); }
 };
 
+std::optional<Unready> noSandbox(const Readiness& readiness) {
+  const Refused refused{.code = schema::ProblemCode::SANDBOX_UNAVAILABLE};
+  if (readiness.landlockAbi == 0) return Unready{.reason = "landlock_missing", .refused = refused};
+  if (!readiness.seccomp) return Unready{.reason = "seccomp_missing", .refused = refused};
+  return std::nullopt;
+}
+
+std::optional<Unready> notMasked(const MaskRules& masks) {
+  if (masks.coverage().refused == 0) return std::nullopt;
+  return Unready{.reason = "secrets_not_masked",
+                 .refused = {.code = schema::ProblemCode::SANDBOX_UNAVAILABLE,
+                             .detail = "A file in tokens/ of the home can't be masked in output, so nothing "
+                                       "that could show it is started."}};
+}
+
+// The families that this build has. Both outlive the table.
+ExecutorTable executorTable(const Readiness& readiness, const MaskRules& masks) {
+  ExecutorTable table;
+  table.add(policy::Family::kTerminal, [&readiness, &masks]() -> std::optional<Unready> {
+    if (auto unready = noSandbox(readiness)) return unready;
+    if (!readiness.pty)
+      return Unready{.reason = "pty_unavailable", .refused = {.code = schema::ProblemCode::PTY_UNAVAILABLE}};
+    return notMasked(masks);
+  });
+  return table;
+}
+
 enum class End { kSignal, kLauncherLost, kFrontRefused };
 
 }  // namespace
@@ -187,7 +214,9 @@ int serve(Gathered gathered) {
   auto uids = identity::UidTable::fromConfig(gathered.config, ::geteuid());
   ActionBook actions(core);
   SessionBook sessions;
-  TerminalExecutor terminal(core, actions, rules, sessions, workers, gathered.masks);
+  const auto executors = executorTable(readiness, gathered.masks);
+  ActionRunner runner(core, actions, rules, executors);
+  TerminalExecutor terminal(core, actions, runner, sessions, workers, gathered.masks);
   Events events(core);
   Services services{
       .core = core,
@@ -195,6 +224,7 @@ int serve(Gathered gathered) {
       .actions = actions,
       .rules = rules,
       .sessions = sessions,
+      .executors = executors,
       .terminal = terminal,
       .events = events,
       .tokens = tokens,
@@ -230,7 +260,11 @@ int serve(Gathered gathered) {
   if (end == End::kSignal) {
     log(Level::kInfo, "stopping");
     front.shutdown().exclusiveJoin(loop.timer().afterDelay(1 * kj::SECONDS)).wait(loop.waitScope());
-    terminal.shutdown().exclusiveJoin(loop.timer().afterDelay(10 * kj::SECONDS)).wait(loop.waitScope());
+    runner.close();
+    terminal.shutdown()
+        .then([&runner]() { return runner.idle(); })
+        .exclusiveJoin(loop.timer().afterDelay(10 * kj::SECONDS))
+        .wait(loop.waitScope());
   } else {
     if (end == End::kLauncherLost) {
       log(Level::kError, "launcher_lost");

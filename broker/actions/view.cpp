@@ -47,15 +47,40 @@ constexpr Literal kTypedInput = "Input typed into the session later is covered b
 constexpr Literal kFullNetwork =
     "The network profile full reaches everything that this machine can reach, services on this machine "
     "included.";
+constexpr Literal kOtherPrograms =
+    "The approval covers these contents in this one file; what other programs do with the file later is not "
+    "covered.";
 constexpr Literal kShellLine = "A shell line counts as the program sh; policy does not look inside of it.";
 
-std::vector<Literal> notesOf(const state::ActionRow& row) {
+std::vector<Literal> terminalNotes(const state::ActionRow& row) {
   std::vector<Literal> notes{kLaterReads};
   const std::string_view program = row.target ? std::string_view(row.target->text()) : std::string_view();
   notes.push_back(isInteractive(program) ? kTypedLater : kTypedInput);
   if (program == "sh") notes.push_back(kShellLine);
   if (row.network && row.network->text() == "full") notes.push_back(kFullNetwork);
   return notes;
+}
+
+std::vector<Literal> fileNotes(const state::ActionRow&) {
+  return {kOtherPrograms};
+}
+
+// What the card of each family says beside its labels and counts.
+struct FamilyNotes {
+  policy::Family family;
+  std::vector<Literal> (*notes)(const state::ActionRow&);
+};
+constexpr std::array kNotes{
+    FamilyNotes{policy::Family::kTerminal, terminalNotes},
+    FamilyNotes{policy::Family::kFile, fileNotes},
+};
+
+std::vector<Literal> notesOf(const state::ActionRow& row) {
+  const auto family = policy::parseFamily(row.family.text());
+  for (const auto& each : kNotes) {
+    if (family == each.family) return each.notes(row);
+  }
+  return {};
 }
 
 }  // namespace
@@ -171,7 +196,12 @@ std::string_view nameOf(schema::NetworkProfile network) {
 std::optional<audit::Label> targetOf(const state::ActionRow& row) {
   if (!row.workspace) return row.target;
   if (!row.target) return row.workspace;
-  return audit::Label::parse(row.workspace->text() + "/" + row.target->text());
+  return targetOf(row.workspace->text(), *row.target);
+}
+
+std::optional<audit::Label> targetOf(std::string_view workspace, const audit::Label& target) {
+  auto whole = audit::Label::parse(std::string(workspace) + "/" + target.text());
+  return whole ? whole : target;
 }
 
 bool isInteractive(std::string_view programLabel) {
@@ -201,10 +231,16 @@ void fillCard(const state::ActionRow& row, const CardFacts& facts, Outgoing<B, s
   card.set(&C::setIdempotency, facts.idempotency);
   card.set(&C::setNetworkProfile,
            networkFrom(row.network ? std::string_view(row.network->text()) : std::string_view("none")));
-  if (row.target) card.set(&C::setProgram, R::label(*row.target));
+  if (row.target && row.family.text() == "terminal") card.set(&C::setProgram, R::label(*row.target));
   const auto notes = notesOf(row);
   auto list = card.init(&C::initNotes, notes.size());
   for (unsigned i = 0; i < notes.size(); ++i) list.set(i, R::words(notes[i]));
+  if (row.changes.empty()) return;
+  auto changes = card.init(&C::initChanges, row.changes.size());
+  for (unsigned i = 0; i < row.changes.size(); ++i) {
+    changes[i].set(&schema::ChangeCount::Builder::setName, R::code(row.changes[i].name));
+    changes[i].set(&schema::ChangeCount::Builder::setCount, row.changes[i].count);
+  }
 }
 
 namespace {

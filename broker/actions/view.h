@@ -23,8 +23,9 @@ schema::Posture toSchema(policy::Posture posture);
 schema::NetworkProfile networkFrom(std::string_view name);
 std::string_view nameOf(schema::NetworkProfile network);  // unspecified: "none"
 
-// "workspace/target", as far as the row has them.
+// "workspace/target" as far as both are there and have room in one label, else the target alone.
 std::optional<audit::Label> targetOf(const state::ActionRow& row);
+std::optional<audit::Label> targetOf(std::string_view workspace, const audit::Label& target);
 
 // What a human is told before an action runs.
 struct CardFacts {

@@ -303,7 +303,7 @@ kj::Promise<void> ApiService::terminalPreview(TerminalPreviewContext context) {
 }
 
 template <typename Context>
-void ApiService::answerRun(Context& context, RunReply&& outcome) {
+void ApiService::answerAction(Context& context, ActionReply&& outcome) {
   if (const auto* refused = std::get_if<Refused>(&outcome)) return refuse(context, *refused);
   if (const auto* waits = std::get_if<ActionWaits>(&outcome)) {
     using R = ResultsOf<Context>;
@@ -320,13 +320,13 @@ void ApiService::answerRun(Context& context, RunReply&& outcome) {
 kj::Promise<void> ApiService::terminalRun(TerminalRunContext context) {
   const auto params = context.getParams();
   return services_.terminal.run(caller_, params.getCall().getIdempotencyKey(), params.getRequest())
-      .then([this, context](RunReply&& reply) mutable { answerRun(context, kj::mv(reply)); });
+      .then([this, context](ActionReply&& reply) mutable { answerAction(context, kj::mv(reply)); });
 }
 
 kj::Promise<void> ApiService::sessionRestart(SessionRestartContext context) {
   const auto params = context.getParams();
   return services_.terminal.restart(caller_, params.getCall().getIdempotencyKey(), params.getRequest())
-      .then([this, context](RunReply&& reply) mutable { answerRun(context, kj::mv(reply)); });
+      .then([this, context](ActionReply&& reply) mutable { answerAction(context, kj::mv(reply)); });
 }
 
 kj::Promise<void> ApiService::sessionGet(SessionGetContext context) {

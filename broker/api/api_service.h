@@ -39,7 +39,7 @@ class ApiService final : public schema::Api::Server {
   // `operation`: of the family terminal.
   policy::Subject subjectOf(const LiveSession& session, const char* operation) const;
   template <typename Context>
-  void answerRun(Context& context, RunReply&& outcome);
+  void answerAction(Context& context, ActionReply&& outcome);
   template <typename Results, typename Context>
   kj::Promise<void> decide(Context context, schema::Verdict verdict);
   // An operation on a live session of the caller's own, once for each key. `operate` runs at most once.

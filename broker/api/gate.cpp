@@ -174,7 +174,7 @@ kj::Promise<void> FrontLink::run() {
 
 kj::Promise<void> FrontLink::startOnce() {
   ++starts_;
-  return workers_.start(schema::Role::FRONT, capnp::Capability::Client(gate()))
+  return workers_.start(schema::Role::FRONT, nullptr, capnp::Capability::Client(gate()))
       .then([this](kj::OneOf<StartedWorker, LaunchDenied>&& started) -> kj::Promise<void> {
         if (!started.is<StartedWorker>()) KJ_FAIL_REQUIRE("the launcher refused to start the front");
         front_ = kj::mv(started.get<StartedWorker>());

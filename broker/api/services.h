@@ -36,6 +36,7 @@ struct Services {
   ActionBook& actions;
   RuleBook& rules;
   SessionBook& sessions;
+  const ExecutorTable& executors;
   TerminalExecutor& terminal;
   Events& events;
   identity::TokenIndex& tokens;

@@ -22,18 +22,10 @@ constexpr std::array<Literal, 5> kCapabilities{Literal("terminal.pty"), Literal(
 constexpr std::array<Literal, 3> kDocs{Literal("docs/operating.md"), Literal("docs/threat-model.md"),
                                        Literal("docs/openapi.json")};
 
-// Families whose executor this build has; every other one is unavailable whatever its table says.
-bool hasExecutor(policy::Family family) {
-  return family == policy::Family::kTerminal;
-}
-
-// Why no session can run; empty if one can.
-Literal reasonFor(const Services& services) {
-  if (services.readiness.landlockAbi == 0) return "landlock_missing";
-  if (!services.readiness.seccomp) return "seccomp_missing";
-  if (!services.readiness.pty) return "pty_unavailable";
-  if (services.masks.coverage().refused != 0) return "secrets_not_masked";
-  return {};
+// Why the family can run nothing; empty if it can.
+Literal reasonFor(const Services& services, policy::Family family) {
+  const auto unready = services.executors.whyNot(family);
+  return unready ? unready->reason : Literal();
 }
 
 Literal cleanupOf(const Readiness& readiness) {
@@ -47,7 +39,7 @@ void fillFamily(policy::Family family, const Services& services, Outgoing<B, sch
   using O = schema::OperationPosture::Builder;
   using R = Redactor<B>;
   out.set(&F::setFamily, actions::toSchema(family));
-  const auto reason = hasExecutor(family) ? reasonFor(services) : Literal("not_implemented");
+  const auto reason = reasonFor(services, family);
   out.set(&F::setStatus, reason.empty() ? Posture::AVAILABLE : Posture::UNAVAILABLE);
   if (!reason.empty()) out.set(&F::setReason, R::words(reason));
   unsigned count = 0;
@@ -79,7 +71,7 @@ void fillTerminal(Services& services, Outgoing<B, schema::TerminalReadiness> out
           static_cast<std::uint32_t>(std::chrono::milliseconds(limits.commandTimeout).count()));
   out.set(&T::setOutputCapBytes, static_cast<std::uint32_t>(limits.outputCapBytes));
   out.set(&T::setCleanup, R::words(cleanupOf(readiness)));
-  const auto reason = reasonFor(services);
+  const auto reason = reasonFor(services, policy::Family::kTerminal);
   if (!reason.empty()) out.set(&T::setFallbackReason, R::words(reason));
 }
 
@@ -162,7 +154,7 @@ void fillDiagnostics(Services& services, Outgoing<B, schema::Diagnostics> out) {
   out.set(&D::setTime, actions::millis(audit::systemNow()));
   out.set(&D::setStartedAt, actions::millis(services.startedAt));
   out.set(&D::setVersion, R::words(kVersion));
-  out.set(&D::setReady, reasonFor(services).empty());
+  out.set(&D::setReady, reasonFor(services, policy::Family::kTerminal).empty());
   out.set(&D::setMode,
           R::words(services.core.config.mode == home::Mode::kUser ? Literal("user") : Literal("system")));
   out.set(&D::setApprovalSeparation, R::code(audit::Code::of(identity::label(services.separation))));

@@ -30,10 +30,13 @@ enum class Step {
   kPolicyReload,
   kEvent,
   kLived,
+  kRead,       // content was handed out, or refused
+  kReconcile,  // the world told how an action ended whose outcome a crash hid
   // Calls.
   kLaunchFront,
   kLaunchPty,
   kLaunchSession,
+  kLaunchScoped,  // a worker of one workspace
   kPrepare,
   kStart,   // the effect
   kAttach,  // the terminal goes to its pty worker

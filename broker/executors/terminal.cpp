@@ -6,7 +6,7 @@
 
 #include "broker/actions/view.h"
 #include "broker/core/log.h"
-#include "broker/executors/run_flow.h"
+#include "broker/executors/run_command.h"
 #include "broker/state/session_table.h"
 
 namespace factionos::broker {
@@ -15,17 +15,17 @@ namespace {
 using audit::Code;
 using schema::ProblemCode;
 
-kj::Promise<RunReply> refuse(Refused refused) {
-  return RunReply(std::move(refused));
+kj::Promise<ActionReply> refuse(Refused refused) {
+  return ActionReply(std::move(refused));
 }
 
 }  // namespace
 
-TerminalExecutor::TerminalExecutor(Core& core, ActionBook& actions, RuleBook& rules, SessionBook& sessions,
-                                   Workers& workers, const MaskRules& masks)
+TerminalExecutor::TerminalExecutor(Core& core, ActionBook& actions, ActionRunner& runner,
+                                   SessionBook& sessions, Workers& workers, const MaskRules& masks)
     : core_(core),
       actions_(actions),
-      rules_(rules),
+      runner_(runner),
       sessions_(sessions),
       workers_(workers),
       masks_(masks),
@@ -35,40 +35,26 @@ TerminalExecutor::~TerminalExecutor() noexcept(false) = default;
 
 kj::Promise<Outcome<Preview>> TerminalExecutor::preview(const Caller& caller,
                                                         schema::TerminalRun::Reader request) {
-  auto flow = kj::refcounted<RunFlow>(*this, caller, "preview", Preparation::copyOf(request));
-  auto promise = flow->preview();
-  return promise.attach(kj::mv(flow));
+  return runner_.preview(caller, kj::heap<RunCommand>(*this, "run", Preparation::copyOf(request)), "preview");
 }
 
-kj::Promise<RunReply> TerminalExecutor::run(const Caller& caller, capnp::Text::Reader key,
-                                            schema::TerminalRun::Reader request) {
-  auto flow = kj::refcounted<RunFlow>(*this, caller, "run", Preparation::copyOf(request));
-  if (request.hasApproval()) flow->approvedBy(request.getApproval());
-  return carryOut(kj::mv(flow), key.cStr());
+kj::Promise<ActionReply> TerminalExecutor::run(const Caller& caller, capnp::Text::Reader key,
+                                               schema::TerminalRun::Reader request) {
+  auto approval = request.hasApproval() ? Approved::from(request.getApproval()) : std::nullopt;
+  return runner_.carryOut(caller, key.cStr(), std::move(approval),
+                          kj::heap<RunCommand>(*this, "run", Preparation::copyOf(request)));
 }
 
-kj::Promise<RunReply> TerminalExecutor::restart(const Caller& caller, capnp::Text::Reader key,
-                                                schema::SessionRestart::Reader request) {
+kj::Promise<ActionReply> TerminalExecutor::restart(const Caller& caller, capnp::Text::Reader key,
+                                                   schema::SessionRestart::Reader request) {
   auto* session = sessions_.find(std::string_view(request.getId().begin(), request.getId().size()));
   if (session == nullptr) return refuse({.code = ProblemCode::NOT_FOUND, .field = "id"});
   if (session->facts().owner.text() != caller.id())
     return refuse({.code = ProblemCode::FORBIDDEN, .detail = "Only the session's owner may restart it."});
-  auto flow = kj::refcounted<RunFlow>(*this, caller, "restart", Preparation::copyOf(session->request()));
-  flow->replaces(session->facts().id.text());
-  if (request.hasApproval()) flow->approvedBy(request.getApproval());
-  return carryOut(kj::mv(flow), key.cStr());
-}
-
-kj::Promise<RunReply> TerminalExecutor::carryOut(kj::Own<RunFlow> flow, std::string key) {
-  // The flow is the broker's and not the caller's: a client that leaves cancels nothing, or intent would be
-  // left without its outcome (and a mutation on the writer's thread without its data).
-  auto paf = kj::newPromiseAndFulfiller<RunReply>();
-  auto shared = std::make_shared<kj::Own<kj::PromiseFulfiller<RunReply>>>(kj::mv(paf.fulfiller));
-  auto done = flow->answer(std::move(key))
-                  .then([shared](RunReply&& reply) { (*shared)->fulfill(kj::mv(reply)); },
-                        [shared](kj::Exception&& exception) { (*shared)->reject(kj::mv(exception)); });
-  tasks_.add(done.attach(kj::mv(flow)));
-  return kj::mv(paf.promise);
+  auto effect = kj::heap<RunCommand>(*this, "restart", Preparation::copyOf(session->request()));
+  effect->replaces(session->facts().id.text());
+  auto approval = request.hasApproval() ? Approved::from(request.getApproval()) : std::nullopt;
+  return runner_.carryOut(caller, key.cStr(), std::move(approval), kj::mv(effect));
 }
 
 void TerminalExecutor::started(kj::Own<LiveSession> session) {
@@ -124,7 +110,6 @@ kj::Promise<void> TerminalExecutor::record(LiveSession& session, std::shared_ptr
 }
 
 kj::Promise<void> TerminalExecutor::shutdown() {
-  closing_ = true;
   auto kills = kj::Vector<kj::Promise<void>>();
   for (auto& [id, session] : sessions_.all()) {
     if (!session->ended()) kills.add(session->kill("shutdown"));

@@ -1,5 +1,7 @@
 #include "broker/executors/workers.h"
 
+#include <algorithm>
+#include <array>
 #include <csignal>
 #include <utility>
 
@@ -38,6 +40,24 @@ kj::Promise<WorkerEnd> endAndJudge(kj::Timer& timer, schema::Worker::Client proc
                                                  : end;
           },
           [](kj::Exception&&) { return WorkerEnd{}; });
+}
+
+// The roles whose line is the broker's own.
+struct RoleLine {
+  schema::Role role;
+  Peer peer;
+  Step step;
+};
+constexpr std::array kRoleLines{
+    RoleLine{schema::Role::FRONT, Peer::kFront, Step::kLaunchFront},
+    RoleLine{schema::Role::PTY, Peer::kPty, Step::kLaunchPty},
+    RoleLine{schema::Role::FILE, Peer::kFile, Step::kLaunchScoped},
+};
+
+const RoleLine& rowOf(schema::Role role) {
+  const auto* row = std::ranges::find(kRoleLines, role, &RoleLine::role);
+  KJ_REQUIRE(row != kRoleLines.end(), "no line leads to this role");
+  return *row;
 }
 
 LaunchDenied deniedBy(schema::Denial::Reader denial) {
@@ -86,15 +106,20 @@ kj::Promise<void> Workers::lost() {
 }
 
 kj::Promise<kj::OneOf<StartedWorker, LaunchDenied>> Workers::start(
-    schema::Role role, kj::Maybe<capnp::Capability::Client> bootstrap) {
+    schema::Role role, const std::string* workspace, kj::Maybe<capnp::Capability::Client> bootstrap) {
   auto pair = rpc::socketPair();
   auto request = launcher_.startRequest();
   request.setRole(role);
-  request.initScope().setNone();
+  if (workspace == nullptr) {
+    request.initScope().setNone();
+  } else {
+    request.initScope().setWorkspace(workspace->c_str());
+  }
   request.setLine(rpc::carryDescriptor<schema::Descriptor>(kj::mv(pair.second)));
-  const auto& link = linkOf(role == schema::Role::FRONT ? Peer::kFront : Peer::kPty);
-  auto line = kj::heap<rpc::Connection>(loop_, kj::mv(pair.first), optionsOf(link), kj::mv(bootstrap));
-  const auto step = role == schema::Role::FRONT ? Step::kLaunchFront : Step::kLaunchPty;
+  const auto& row = rowOf(role);
+  auto line =
+      kj::heap<rpc::Connection>(loop_, kj::mv(pair.first), optionsOf(linkOf(row.peer)), kj::mv(bootstrap));
+  const auto step = row.step;
   reach(steps_, step, Edge::kBefore);
   return rpc::withDeadline(loop_.timer(), kStartLimit,
                            kj::Promise<capnp::Response<schema::Launcher::StartResults>>(request.send()))
@@ -108,7 +133,7 @@ kj::Promise<kj::OneOf<StartedWorker, LaunchDenied>> Workers::start(
 }
 
 kj::Promise<kj::OneOf<StartedPty, LaunchDenied>> Workers::startPty() {
-  return start(schema::Role::PTY, rpc::kNone)
+  return start(schema::Role::PTY, nullptr, rpc::kNone)
       .then([](kj::OneOf<StartedWorker, LaunchDenied>&& started) -> kj::OneOf<StartedPty, LaunchDenied> {
         if (started.is<LaunchDenied>()) return kj::mv(started.get<LaunchDenied>());
         auto worker = kj::mv(started.get<StartedWorker>());

@@ -64,7 +64,8 @@ class Workers final : private kj::TaskSet::ErrorHandler {
   // Resolves when the launcher is gone; every promise of this object fails then.
   kj::Promise<void> lost();
 
-  kj::Promise<kj::OneOf<StartedWorker, LaunchDenied>> start(schema::Role role,
+  // `workspace`: absolute path of the one directory that the role works in; null for a role without one.
+  kj::Promise<kj::OneOf<StartedWorker, LaunchDenied>> start(schema::Role role, const std::string* workspace,
                                                             kj::Maybe<capnp::Capability::Client> bootstrap);
   kj::Promise<kj::OneOf<StartedPty, LaunchDenied>> takePty();
   kj::Promise<kj::OneOf<StartedSession, LaunchDenied>> startSession(const std::string& workspacePath);

@@ -10,7 +10,7 @@ namespace factionos::broker {
 
 // Every line between the broker and another process, as rows: who is at the other end, who serves there, and
 // what a message from there may cost. A line that is no row does not exist.
-enum class Peer : std::uint8_t { kLauncher, kFront, kPty, kOperator };
+enum class Peer : std::uint8_t { kLauncher, kFront, kPty, kFile, kOperator };
 
 enum class Serves : std::uint8_t {
   kBroker,  // the peer calls
@@ -30,15 +30,17 @@ struct LinkRow {
   std::uint32_t held;             // capabilities of ours, before it may not call any more
 };
 
-// messageBytes: the front hands on bodies of at most 8 MiB (POST /event) as typed structs, the pty worker 64
-// KiB of output a call, the operator and the launcher labels and lists of them.
-// held: the front remembers 256 logins; what it gets from start() costs a descriptor, and a second one while
-// the answer is not sent, of the 4096 that we have. The launcher gets a line for each worker that is
-// starting, a pty worker its sink and its master, the operator what its login opens.
+// messageBytes: a file worker answers with at most 1 MiB of a file at a time. The front hands on bodies of at
+// most 8 MiB (POST /event) as typed structs, the pty worker 64 KiB of output a call, the operator and the
+// launcher labels and lists of them. held: the front remembers 256 logins; what it gets from start() costs a
+// descriptor, and a second one while the answer is not sent, of the 4096 that we have. The launcher gets a
+// line for each worker that is starting, a pty worker its sink and its master, the operator what its login
+// opens.
 inline constexpr std::array kLinks{
     LinkRow{Peer::kLauncher, "launcher", Serves::kPeer, "Launcher", 4, 1 << 20, 32, 4 << 20, 1024},
     LinkRow{Peer::kFront, "front", Serves::kBoth, "Gate", 4, 16 << 20, 64, 32 << 20, 1024},
     LinkRow{Peer::kPty, "pty", Serves::kPeer, "Pty", 1, 1 << 20, 16, 1 << 20, 16},
+    LinkRow{Peer::kFile, "file", Serves::kPeer, "FileWorker", 1, 4 << 20, 16, 4 << 20, 16},
     LinkRow{Peer::kOperator, "operator", Serves::kBroker, "OperatorGate", 1, 1 << 20, 32, 1 << 20, 16},
 };
 

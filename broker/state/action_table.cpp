@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <utility>
 
@@ -25,7 +26,7 @@ constexpr std::array<Named, 9> kNames = {{{ActionState::kProposed, "proposed"},
 #define FACTIONOS_ACTION_COLUMNS                                                                        \
   "id, revision, state, family, operation, workspace, target, principal, approver, decision, reason, "  \
   "request_digest, policy_revision, program_digest, operand_digests, network, risk, created, updated, " \
-  "expires, session_id, failure, exit_code, bytes_in, bytes_out, dropped_bytes, denials"
+  "expires, session_id, failure, exit_code, bytes_in, bytes_out, dropped_bytes, denials, changes"
 
 [[noreturn]] void corrupt() {
   throw StateUnavailable(StateFault::kCorrupt, "state database: an action breaks its own rules");
@@ -47,6 +48,39 @@ std::vector<Digest> unpack(const std::vector<std::uint8_t>& bytes) {
     std::memcpy(digests[i].bytes.data(), bytes.data() + i * audit::kDigestBytes, audit::kDigestBytes);
   }
   return digests;
+}
+
+// "files=2 insertions=10": a code holds neither of the two separators.
+std::string pack(const std::vector<ChangeCount>& changes) {
+  if (changes.size() > ActionTable::kMaxChanges) {
+    throw StateUnavailable(StateFault::kUsage, "state database: too many counts of changes");
+  }
+  std::string text;
+  for (const ChangeCount& each : changes) {
+    if (!text.empty()) text += ' ';
+    text += each.name.text() + '=' + std::to_string(each.count);
+  }
+  return text;
+}
+
+ChangeCount unpackOne(std::string_view text) {
+  const std::size_t middle = text.find('=');
+  if (middle == std::string_view::npos) corrupt();
+  const auto name = Code::parse(text.substr(0, middle));
+  std::uint64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data() + middle + 1, text.data() + text.size(), count);
+  if (!name || error != std::errc() || end != text.data() + text.size()) corrupt();
+  return {.name = *name, .count = count};
+}
+
+std::vector<ChangeCount> unpackChanges(std::string_view text) {
+  std::vector<ChangeCount> changes;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    changes.push_back(unpackOne(text.substr(0, end)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return changes;
 }
 
 ActionState readState(Statement& row) {
@@ -89,7 +123,8 @@ ActionRow read(Statement& row) {
                    .sessionId = row.optional(&Statement::text),
                    .failure = row.optional(&Statement::code),
                    .exitCode = row.optional(&Statement::signed32),
-                   .counts = readCounts(row)};
+                   .counts = readCounts(row),
+                   .changes = unpackChanges(row.text())};
 }
 
 void bindFilter(Statement& statement, const ActionFilter& filter) {
@@ -120,10 +155,11 @@ std::optional<ActionState> actionStateFrom(std::string_view name) {
 void ActionTable::insert(ActionRow& row) {
   row.revision = 1;
   const std::vector<std::uint8_t> operands = pack(row.operandDigests);
+  const std::string changes = pack(row.changes);
   Statement insert(database_,
                    "INSERT INTO actions (" FACTIONOS_ACTION_COLUMNS
                    ") VALUES "
-                   "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+                   "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   insert.bind(row.id).bind(row.revision).bind(nameOf(row.state)).bind(row.family).bind(row.operation);
   insert.bind(row.workspace).bind(row.target).bind(row.principal).bind(row.approver).bind(row.decision);
   insert.bind(row.reason).bind(row.requestDigest).bind(row.policyRevision).bind(row.programDigest);
@@ -132,7 +168,8 @@ void ActionTable::insert(ActionRow& row) {
   insert.bind(row.counts.bytesIn)
       .bind(row.counts.bytesOut)
       .bind(row.counts.droppedBytes)
-      .bind(row.counts.denials);
+      .bind(row.counts.denials)
+      .bind(std::string_view(changes));
   insert.run();
 }
 

@@ -32,6 +32,13 @@ struct ActionCounts {
   std::uint64_t denials = 0;
 };
 
+// One number of what an action is going to change, as its dry run counted it.
+struct ChangeCount {
+  Code name;
+  std::uint64_t count = 0;
+  friend bool operator==(const ChangeCount&, const ChangeCount&) = default;
+};
+
 struct ActionRow {
   std::string id{};            // "act_…", from IdGenerator
   std::uint32_t revision = 1;  // set by insert() and update()
@@ -57,6 +64,7 @@ struct ActionRow {
   std::optional<Code> failure{};
   std::optional<std::int32_t> exitCode{};
   ActionCounts counts{};
+  std::vector<ChangeCount> changes{};  // at most kMaxChanges; never changes
 };
 
 struct ActionFilter {
@@ -80,6 +88,7 @@ enum class UpdateResult { kUpdated, kStale, kMissing };
 class ActionTable {
  public:
   static constexpr std::size_t kMaxOperands = 16;
+  static constexpr std::size_t kMaxChanges = 16;
   static constexpr std::size_t kMaxPage = 500;
 
   explicit ActionTable(Database& database) : database_(database) {}
@@ -87,7 +96,7 @@ class ActionTable {
   // Sets revision 1. kConstraint if the id exists.
   void insert(ActionRow& row);
   // Writes all of `row` but what never changes (id, family, operation, workspace, principal, request digest,
-  // created) if the stored revision is `row.revision`, and raises both by one; else changes nothing.
+  // created, changes) if the stored revision is `row.revision`, and raises both by one; else changes nothing.
   UpdateResult update(ActionRow& row);
 
   std::optional<ActionRow> find(std::string_view id);

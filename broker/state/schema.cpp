@@ -111,7 +111,12 @@ constexpr std::array kFirst = std::to_array<std::string_view>({
        ) STRICT)",
 });
 
-constexpr std::array<Step, 1> kSteps = {Step(kFirst)};
+// What an action's preview counted: "files=1 bytes=20".
+constexpr std::array kSecond = std::to_array<std::string_view>({
+    "ALTER TABLE actions ADD COLUMN changes TEXT NOT NULL DEFAULT ''",
+});
+
+constexpr std::array<Step, 2> kSteps = {Step(kFirst), Step(kSecond)};
 
 constexpr std::int64_t kApplicationId = 0x46616374;  // "Fact", in the header of every file of ours
 
@@ -154,8 +159,8 @@ void migrate(Database& database) {
       for (const std::string_view sql : kSteps[step]) database.execute(sql);
     }
     database.execute("PRAGMA application_id=0x46616374");
-    database.execute("PRAGMA user_version=1");
-    static_assert(kSteps.size() == 1 && kApplicationId == 0x46616374, "the two literals above follow them");
+    database.execute("PRAGMA user_version=2");
+    static_assert(kSteps.size() == 2 && kApplicationId == 0x46616374, "the two literals above follow them");
     database.execute("COMMIT");
   } catch (...) {
     if (database.inTransaction()) database.execute("ROLLBACK");

@@ -25,7 +25,19 @@ struct ReplyMeta {
   # 0: the route's success status.
 }
 
+struct ProblemReply {
+  # What the results of every method begin with: a stored problem is one of these, whoever reads it.
+  problem @0 :Common.Problem;
+  meta @1 :ReplyMeta;
+}
+
 # ------------------------------------------------------------------------------------------------ values
+
+struct ChangeCount {
+  # One number of a preview: "files", "insertions", "bytes".
+  name @0 :Text;
+  count @1 :UInt64;
+}
 
 struct ConsentCard {
   # What a human sees before an action runs. Labels and counts alone.
@@ -42,6 +54,8 @@ struct ConsentCard {
   # Label of the resolved program; "sh" for a shell line, "workspace" for a program inside of the workspace.
   notes @10 :List(Text);
   # Fixed sentences of ours: what the approval does not cover.
+  changes @11 :List(ChangeCount);
+  # What the dry run says will change.
 }
 
 struct Action {

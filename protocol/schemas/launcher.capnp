@@ -43,7 +43,8 @@ interface Worker {
 
 interface Launcher {
   start @0 (role :Role, scope :WorkerScope, line :Common.Descriptor) -> (worker :Worker, denial :Common.Denial);
-  # The worker gets `line` as descriptor 3 and an event pipe as descriptor 4, nothing else.
+  # The worker gets `line` as descriptor 3, an event pipe as descriptor 4 and, where its role has one, its workspace (O_PATH) as
+  # descriptor 5, nothing else.
 
   startSession @1 (scope :WorkerScope) -> (session :Session.Session, worker :Worker, denial :Common.Denial);
   # The launcher makes the line to the session itself and hands out the session's capability.

@@ -93,8 +93,8 @@ std::string addToken(BrokerCore& broker, const char* name) {
   return std::string(minted.text.text());
 }
 
-broker::RunReply ask(BrokerCore& broker, const std::string& token, const char* key,
-                     kj::FunctionParam<void(schema::TerminalRun::Builder)> fill) {
+broker::ActionReply ask(BrokerCore& broker, const std::string& token, const char* key,
+                        kj::FunctionParam<void(schema::TerminalRun::Builder)> fill) {
   capnp::MallocMessageBuilder message;
   auto request = message.initRoot<schema::TerminalRun>();
   request.setWorkspace("demo");
@@ -174,7 +174,8 @@ BrokerCore::BrokerCore()
       masks(maskRules()),
       workers(loop(), launcher.takeLine(), nullptr),
       actions(core),
-      terminal(core, actions, rules, sessions, workers, masks),
+      runner(core, actions, rules, executors),
+      terminal(core, actions, runner, sessions, workers, masks),
       events(core),
       tokens(must(identity::loadOrCreateKey(home, identity::kTokenKeyName))),
       uids(identity::UidTable::fromConfig(config, geteuid())),
@@ -183,6 +184,7 @@ BrokerCore::BrokerCore()
                .actions = actions,
                .rules = rules,
                .sessions = sessions,
+               .executors = executors,
                .terminal = terminal,
                .events = events,
                .tokens = tokens,
@@ -196,6 +198,7 @@ BrokerCore::BrokerCore()
   const auto restored =
       writer.runBatch({[this](state::Transaction& transaction) { rules.restore(transaction); }});
   if (restored.errors.front()) std::abort();
+  executors.add(policy::Family::kTerminal, []() { return std::nullopt; });
   token = addToken(*this, "all");
   // Deadlines count from when the loop looked at the clock last, and compiling the masker's rules takes long.
   loop().waitScope().poll();
@@ -203,7 +206,9 @@ BrokerCore::BrokerCore()
 
 // As serve() ends: sessions first, while the loop still runs.
 BrokerCore::~BrokerCore() {
+  runner.close();
   terminal.shutdown().wait(loop().waitScope());
+  runner.idle().wait(loop().waitScope());
   loop().waitScope().poll();
 }
 

@@ -45,6 +45,8 @@ struct BrokerCore {
   broker::Workers workers;
   broker::ActionBook actions;
   broker::SessionBook sessions;
+  broker::ExecutorTable executors;
+  broker::ActionRunner runner;
   broker::TerminalExecutor terminal;
   broker::Events events;
   identity::TokenIndex tokens;

@@ -16,8 +16,8 @@ enum class LineKind {
 struct RoleRow {
   schema::Role role;
   const char* executable;  // beside the launcher's own; also argv[0]
-  ScopeKind scope;         // kWorkspace: opened and judged here, handed over on the line
-  LineKind line;           // descriptor 3. Descriptor 4 is always the event pipe
+  ScopeKind scope;  // kWorkspace: opened and judged here; descriptor 5, or on the line where that is kOwn
+  LineKind line;    // descriptor 3. Descriptor 4 is always the event pipe
 };
 
 // Null for a role that this build has not.

@@ -42,8 +42,12 @@ void defaultSignals() {
   const int directory = raise(image.directory);
   const int line = raise(image.line);
   const int events = raise(image.events);
-  const bool placed = place(line, worker::kLine) && place(events, worker::kEvents);
-  if (placed && syscall(SYS_close_range, worker::kEvents + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0) {
+  const int scope = raise(image.scope);
+  const bool scoped = image.scope >= 0;
+  const bool placed = place(line, worker::kLine) && place(events, worker::kEvents) &&
+                      (!scoped || place(scope, worker::kScope));
+  const unsigned others = (scoped ? worker::kScope : worker::kEvents) + 1;
+  if (placed && syscall(SYS_close_range, others, ~0U, CLOSE_RANGE_CLOEXEC) == 0) {
     syscall(SYS_execveat, directory, image.executable, argv, environment, 0);
   }
   _exit(kNotExecuted);

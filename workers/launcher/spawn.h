@@ -13,6 +13,7 @@ struct WorkerImage {
   const char* executable = nullptr;
   int line = -1;    // becomes 3
   int events = -1;  // becomes 4
+  int scope = -1;   // becomes 5; -1: there is none
   std::vector<std::string> environment;
   std::vector<std::string> arguments = {};  // after the name
 };

@@ -72,7 +72,7 @@ TEST_F(DatabaseTest, HomeMayLieBehindALink) {
 TEST_F(DatabaseTest, RefusesALaterSchema) {
   {
     Database database(file, Access::kReadWrite);
-    database.execute("PRAGMA user_version=2");
+    database.execute("PRAGMA user_version=99");
   }
   EXPECT_EQ(faultOf([&] { Database(file, Access::kReadWrite); }), StateFault::kNewerSchema);
   EXPECT_EQ(faultOf([&] { Database(file, Access::kReadOnly); }), StateFault::kNewerSchema);

@@ -25,6 +25,8 @@ class TableTest : public ::testing::Test {
 TEST_F(TableTest, ActionKeepsEveryField) {
   ActionTable table(database);
   ActionRow row = actionOf(ids.next(IdKind::kAction));
+  row.changes = {{.name = audit::Code::of("files"), .count = 2},
+                 {.name = audit::Code::of("bytes"), .count = 0}};
   row.approver = Label::of("operator");
   row.decision = Code::of("approve");
   row.reason = Code::of("policy_ask");
@@ -45,6 +47,7 @@ TEST_F(TableTest, ActionKeepsEveryField) {
   EXPECT_EQ(read->reason, row.reason);
   EXPECT_TRUE(read->requestDigest == row.requestDigest);
   EXPECT_TRUE(read->programDigest && *read->programDigest == *row.programDigest);
+  EXPECT_EQ(read->changes, row.changes);
   ASSERT_EQ(read->operandDigests.size(), 2U);
   EXPECT_TRUE(read->operandDigests[1] == row.operandDigests[1]);
   EXPECT_EQ(read->expires, row.expires);

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include <kj/async.h>
+
+#include "broker/core/core.h"
+#include "broker/executors/workers.h"
+
+namespace factionos::broker {
+
+// One running worker of one workspace. Whoever holds it keeps it from being ended as idle.
+struct ScopedWorker {
+  std::string workspace;  // its name
+  StartedWorker started;
+  capnp::Capability::Client service;
+  kj::TimePoint used;
+
+  template <typename Interface>
+  typename Interface::Client as() {
+    return service.castAs<Interface>();
+  }
+};
+
+// The workers of one role, one for each workspace that is in use: started at the first request, kept while
+// there are more, ended when idle. One that is lost is replaced at the next request.
+class ScopedWorkers final : private kj::TaskSet::ErrorHandler {
+ public:
+  // `role`: a row of the launcher's table with a workspace. `name`: for the log.
+  ScopedWorkers(Core& core, Workers& workers, schema::Role role, redaction::Literal name);
+  ~ScopedWorkers() noexcept(false);
+
+  kj::Promise<Outcome<std::shared_ptr<ScopedWorker>>> take(const home::WorkspaceEntry& workspace);
+
+  // Calls that fail, and what their callers hear. The worker is not handed out again.
+  // `exception`: of the call. timed_out where it did not answer, worker_misbehaved where it broke the rules.
+  kj::Promise<Refused> whyLost(std::shared_ptr<ScopedWorker> worker, const kj::Exception& exception);
+  // It said something that no worker of ours says.
+  Refused misbehaved(const std::shared_ptr<ScopedWorker>& worker, redaction::Literal breach);
+
+ private:
+  using Started = Outcome<std::shared_ptr<ScopedWorker>>;
+  void taskFailed(kj::Exception&& exception) override;
+  void forget(const ScopedWorker& worker);
+  kj::Promise<Started> start(const home::WorkspaceEntry& workspace);
+  kj::Promise<void> watch(std::shared_ptr<ScopedWorker> worker);
+  kj::Promise<void> endIdle();
+
+  Core& core_;
+  Workers& workers_;
+  schema::Role role_;
+  redaction::Literal name_;
+  std::map<std::string, std::shared_ptr<ScopedWorker>> running_;
+  std::map<std::string, kj::ForkedPromise<Started>> starting_;
+  kj::TaskSet tasks_;
+};
+
+}  // namespace factionos::broker
