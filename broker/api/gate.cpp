@@ -141,15 +141,20 @@ class FrontLink::GateServer final : public schema::Gate::Server {
       withheld.set(0, "sessions");
       withheld.set(1, "commandCenter");
     }
-    login.setApi(
-        kj::heap<ApiService>(link_.services_, link_.table_, Caller{.principal = std::move(*principal)}));
+    Caller caller{.principal = std::move(*principal)};
+    login.setRefusals(link_.refusals_.of(caller));
+    login.setApi(kj::heap<ApiService>(link_.services_, link_.table_, std::move(caller)));
   }
 
   FrontLink& link_;
 };
 
 FrontLink::FrontLink(Services& services, Workers& workers, const std::vector<FrontListener>& listeners)
-    : services_(services), workers_(workers), listeners_(listeners), tasks_(*this) {
+    : services_(services),
+      workers_(workers),
+      listeners_(listeners),
+      refusals_(services.core, table_),
+      tasks_(*this) {
   services_.core.changes.onTouch([this]() { publishSoon(); });
 }
 

@@ -5,6 +5,7 @@
 
 #include <kj/async.h>
 
+#include "broker/api/refusal_log.h"
 #include "broker/api/request_table.h"
 #include "broker/api/services.h"
 #include "protocol/rpc/descriptor.h"
@@ -48,6 +49,7 @@ class FrontLink final : private kj::TaskSet::ErrorHandler {
   Workers& workers_;
   const std::vector<FrontListener>& listeners_;
   RequestTable table_;
+  RefusalLog refusals_;
   kj::Maybe<StartedWorker> front_;
   kj::Maybe<schema::SnapshotSink::Client> sink_;
   std::uint64_t revision_ = 0;

@@ -9,6 +9,13 @@ using Http = import "http.capnp";
 using Api = import "api.capnp";
 $Cxx.namespace("factionos::schema");
 
+interface Refusals {
+  # What the front refuses by itself and the audit has all the same. For one principal.
+  blockedField @0 (method :UInt16, field :Text) -> ();
+  # Somebody sent a raw field. `method`: ordinal in Api; `field`: dotted, its last part one of Api.blockedFields, else nothing is recorded.
+  # Answers when it is on the disk, or was one too many: the broker records a burst and then a few a minute.
+}
+
 struct Login {
   api @0 :Api.Api;
   # Null where nobody is known. Good until dropped or until loginEpoch changes.
@@ -19,6 +26,7 @@ struct Login {
   # unauthenticated, forbidden or rateLimited.
   withheld @4 :List(Text);
   # Fields of Api.Snapshot that policy keeps from this principal: their routes, and streams of them, answer policyBlocked.
+  refusals @5 :Refusals;
 }
 
 interface SnapshotSink {

@@ -130,7 +130,8 @@ LoginOutcome Authenticator::outcomeOf(schema::Login::Reader login, std::uint64_t
     if (const auto bit = static_cast<unsigned>(scope); bit > 0 && bit < 32) scopes |= 1U << bit;
   std::vector<std::string> withheld;
   for (const auto field : login.getWithheld()) withheld.emplace_back(field.begin(), field.size());
-  return {std::make_shared<Login>(Login{login.getApi(), scopes, askedIn, std::move(withheld)})};
+  return {std::make_shared<Login>(
+      Login{login.getApi(), scopes, askedIn, login.getRefusals(), std::move(withheld)})};
 }
 
 TokenKey Authenticator::keyOf(std::string_view token) const {

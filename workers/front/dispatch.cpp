@@ -60,10 +60,21 @@ class Dispatcher::Call final : public Work {
     context.setRequestId(request_.id);
     const auto refused = dispatcher_.reader_.read(route_, asBytes(body), params_, request_.query,
                                                   call.init("request").as<capnp::DynamicStruct>());
-    if (refused) return labelled(problemReply(*refused));
+    if (refused) {
+      if (refused->code == schema::ProblemCode::BLOCKED_FIELD) tellOfBlocked(refused->field);
+      return labelled(problemReply(*refused));
+    }
     kj::Promise<capnp::Response<capnp::DynamicStruct>> answered = call.send();
     return rpc::withDeadline(dispatcher_.timer_, kCallLimit, kj::mv(answered))
         .then([this](capnp::Response<capnp::DynamicStruct>&& results) { return labelled(replyOf(results)); });
+  }
+
+  // The sender has its answer whether the broker hears of it or not.
+  void tellOfBlocked(const std::string& field) {
+    auto told = login_->refusals.blockedFieldRequest();
+    told.setMethod(route_.rpc.getOrdinal());
+    told.setField(field);
+    told.send().ignoreResult().detach([](kj::Exception&&) {});
   }
 
   Reply replyOf(capnp::DynamicStruct::Reader results) {

@@ -10,6 +10,7 @@
 
 #include "protocol/schemas/api.capnp.h"
 #include "protocol/schemas/common.capnp.h"
+#include "protocol/schemas/front.capnp.h"
 #include "protocol/schemas/http.capnp.h"
 
 namespace factionos::front {
@@ -19,6 +20,8 @@ struct Login {
   schema::Api::Client api;
   std::uint32_t scopes = 0;  // bit N: schema::Scope N
   std::uint64_t epoch = 0;   // of Authenticator, when it was asked for
+
+  schema::Refusals::Client refusals;
 
   std::vector<std::string> withheld;  // fields of schema::Snapshot that policy keeps from it
 

@@ -197,6 +197,21 @@ TEST(Approval, P89_NeitherAWorkspaceFileNorAFieldWidensPolicyOrSandbox) {
     EXPECT_EQ(refused.at("/field"), field);
   }
   EXPECT_FALSE(made(broker));
+  for (const std::string field : {"disable", "sandbox", "dangerouslyDisableSandbox", "privileged"}) {
+    EXPECT_TRUE(eventually([&]() {
+      const auto audit = broker.cli({"audit", "list"}).out;
+      return audit.find("terminal-run") != std::string::npos && audit.find(field) != std::string::npos;
+    })) << field;
+  }
+  // Nobody fills the audit with it.
+  for (int i = 0; i < 30; ++i)
+    EXPECT_EQ(broker.propose(kMake + ",\"disable\":true", token, "k-again").status, 400);
+  const auto audit = broker.cli({"audit", "list"}).out;
+  std::size_t recorded = 0;
+  for (auto at = audit.find("terminal-run"); at != std::string::npos; at = audit.find("terminal-run", at + 1))
+    ++recorded;
+  EXPECT_GE(recorded, 4U);
+  EXPECT_LE(recorded, 20U);
 }
 
 TEST(Approval, P74_AReloadedPolicyMakesTheApprovalDriftAndNamesBothRevisions) {
