@@ -78,12 +78,16 @@ void restrictFiles(const Policy& policy, Posture& posture) {
   for (const std::string_view label : posture.landlock.missing) posture.missing.push_back(label);
 }
 
+void loadFilter(const SeccompPolicy& policy, const Program& program, Traps traps) {
+  if (traps == Traps::kReport) installTrapHandler();
+  const bool notifies = policy.listenerTo >= 0;
+  const Fd listener(loadProgram(program, notifies ? Listener::kWanted : Listener::kNone));
+  if (notifies) sendListener(policy.listenerTo, listener);
+}
+
 void filterCalls(const Policy& policy, const Program& program, Posture& posture) {
   if (policy.seccomp.scope == SeccompScope::kNone) return;
-  if (policy.traps == Traps::kReport) installTrapHandler();
-  const bool notifies = policy.seccomp.listenerTo >= 0;
-  const Fd listener(loadProgram(program, notifies ? Listener::kWanted : Listener::kNone));
-  if (notifies) sendListener(policy.seccomp.listenerTo, listener);
+  loadFilter(policy.seccomp, program, policy.traps);
   posture.seccompMode = 2;
 }
 
@@ -144,9 +148,7 @@ void narrow(const LandlockPolicy& landlock, const SeccompPolicy& seccomp, Traps 
   const bool filters = seccomp.scope == SeccompScope::kFiltered;
   const Program program = filters ? compile(seccomp) : Program{};
   restrictByLandlock(landlock);
-  if (!filters) return;
-  if (traps == Traps::kReport) installTrapHandler();
-  loadProgram(program, Listener::kNone);
+  if (filters) loadFilter(seccomp, program, traps);
 }
 
 }  // namespace factionos::sandbox

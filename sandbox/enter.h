@@ -39,7 +39,8 @@ Posture enter(const Policy& policy);
 Posture enterInside(const Policy& policy, const NamespacePosture& namespaces);
 
 // Narrows a process that has entered a sandbox already, once it has less to do: Landlock, trap handler,
-// seccomp. No self-check: the rules of `seccomp` are all that it may do from here on.
+// seccomp, whose listener, if it notifies, is handed over. No self-check: the rules of `seccomp` are all that
+// it may do from here on.
 void narrow(const LandlockPolicy& landlock, const SeccompPolicy& seccomp, Traps traps);
 
 }  // namespace factionos::sandbox

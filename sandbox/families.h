@@ -141,6 +141,28 @@ Family attributesByPath();
 // fanotify_init fanotify_mark
 Family fileNotification();
 
+// ---- What a supervisor may want to hear of (notify.h)
+
+// Whatever brings a name about, or moves one: open and openat with O_CREAT (and not O_PATH), creat mkdir
+// mkdirat mknod mknodat rename renameat renameat2 link linkat symlink symlinkat. bind is not among them.
+// openat2 neither: see openByStructure().
+Family makingNames();
+
+// open and openat for writing, of what exists, too (not with O_PATH); truncate.
+Family openingToWrite();
+
+// unlink unlinkat rmdir
+Family removingNames();
+
+// open and openat for reading alone, without O_CREAT, O_TRUNC or O_PATH; openat2 is not among them.
+Family openingToRead();
+
+// umask
+Family creationMask();
+
+// bind: of a socket of the unix family it brings a name about.
+Family binding();
+
 // ioctl TIOCSTI and TIOCLINUX, compared on 32 bits: typing into the terminal of whoever shares it.
 Family terminalInjection();
 

@@ -57,4 +57,56 @@ Family fileNotification() {
   return {"fileNotification", {{SCMP_SYS(fanotify_init), {}}, {SCMP_SYS(fanotify_mark), {}}}};
 }
 
+Family makingNames() {
+  // O_PATH takes the meaning from all that stands beside it.
+  constexpr std::uint64_t kLooked{O_CREAT | O_PATH};
+  return {"makingNames",
+          {{SCMP_SYS(open), {masked(1, kLooked, O_CREAT)}},
+           {SCMP_SYS(openat), {masked(2, kLooked, O_CREAT)}},
+           {SCMP_SYS(creat), {}},
+           {SCMP_SYS(mkdir), {}},
+           {SCMP_SYS(mkdirat), {}},
+           {SCMP_SYS(mknod), {}},
+           {SCMP_SYS(mknodat), {}},
+           {SCMP_SYS(rename), {}},
+           {SCMP_SYS(renameat), {}},
+           {SCMP_SYS(renameat2), {}},
+           {SCMP_SYS(link), {}},
+           {SCMP_SYS(linkat), {}},
+           {SCMP_SYS(symlink), {}},
+           {SCMP_SYS(symlinkat), {}}}};
+}
+
+Family openingToWrite() {
+  Family family{"openingToWrite", {{SCMP_SYS(truncate), {}}}};
+  const auto add = [&family](std::uint64_t mask, std::uint64_t value) {
+    family.calls.push_back({SCMP_SYS(open), {masked(1, mask | O_PATH, value)}});
+    family.calls.push_back({SCMP_SYS(openat), {masked(2, mask | O_PATH, value)}});
+  };
+  // 3 is no mode of POSIX; Linux opens for ioctl alone, and asks for both rights.
+  for (const std::uint64_t mode : {std::uint64_t{O_WRONLY}, std::uint64_t{O_RDWR}, std::uint64_t{O_ACCMODE}})
+    add(O_ACCMODE, mode);
+  add(O_TRUNC, O_TRUNC);
+  return family;
+}
+
+Family removingNames() {
+  return {"removingNames", {{SCMP_SYS(unlink), {}}, {SCMP_SYS(unlinkat), {}}, {SCMP_SYS(rmdir), {}}}};
+}
+
+Family openingToRead() {
+  constexpr std::uint64_t kLooked{O_ACCMODE | O_CREAT | O_TRUNC | O_PATH};
+  return {
+      "openingToRead",
+      {{SCMP_SYS(open), {masked(1, kLooked, O_RDONLY)}}, {SCMP_SYS(openat), {masked(2, kLooked, O_RDONLY)}}}};
+}
+
+Family creationMask() {
+  return {"creationMask", {{SCMP_SYS(umask), {}}}};
+}
+
+Family binding() {
+  return {"binding", {{SCMP_SYS(bind), {}}}};
+}
+
 }  // namespace factionos::sandbox::families

@@ -199,11 +199,13 @@ Program compileFor(const SeccompPolicy& policy, std::uint32_t ownProcess) {
   return exported(context);
 }
 
+static_assert((kListenerFlags & SECCOMP_FILTER_FLAG_NEW_LISTENER) != 0);
+
 int loadProgram(const Program& program, Listener listener) {
   // The kernel only reads it; its structure has no const.
   const sock_fprog loaded{static_cast<unsigned short>(program.instructions.size()),
                           const_cast<sock_filter*>(program.instructions.data())};
-  const unsigned long flags = listener == Listener::kWanted ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0;
+  const unsigned long flags = listener == Listener::kWanted ? kListenerFlags : 0;
   const long result = checked(Step::kSeccomp, syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &loaded),
                               "seccomp_refused");
   return listener == Listener::kWanted ? static_cast<int>(result) : -1;

@@ -123,8 +123,11 @@ Program compileFor(const SeccompPolicy& policy, std::uint32_t ownProcess);
 
 enum class Listener { kNone, kWanted };
 
+// With a listener: once a call has been heard of, nothing but death ends its wait (Linux 5.19, notify.h).
+inline constexpr unsigned long kListenerFlags = (1UL << 3) | (1UL << 5);
+
 // Loads it for this thread. Returns the listener's descriptor (CLOEXEC) if wanted, else -1. no_new_privs must
-// stand.
+// stand. EBUSY: an outer filter has a listener already, and the kernel gives one alone.
 int loadProgram(const Program& program, Listener listener);
 
 // Installs the SIGSYS handler for Verdict::trap(): it writes one event record (events.h) with the call's

@@ -15,6 +15,7 @@
 
 #include "sandbox/descriptors.h"
 #include "sandbox/landlock.h"
+#include "sandbox/notify.h"
 
 namespace factionos::sandbox {
 namespace {
@@ -77,8 +78,7 @@ KernelSupport probeKernel() {
   support.landlockAbi = landlockAbi();
   support.seccompFilter = filterFlagAvailable(0) && actionAvailable(SECCOMP_RET_ERRNO) &&
                           actionAvailable(SECCOMP_RET_TRAP) && actionAvailable(SECCOMP_RET_KILL_PROCESS);
-  support.seccompNotify =
-      actionAvailable(SECCOMP_RET_USER_NOTIF) && filterFlagAvailable(SECCOMP_FILTER_FLAG_NEW_LISTENER);
+  support.seccompNotify = actionAvailable(SECCOMP_RET_USER_NOTIF) && canSupervise();
   support.seccompThreadSync = filterFlagAvailable(SECCOMP_FILTER_FLAG_TSYNC);
   support.namespaces = probeNamespaces();
   support.cgroupDirectory = delegatedCgroup();

@@ -11,7 +11,8 @@ namespace factionos::sandbox {
 struct KernelSupport {
   int landlockAbi = 0;         // 0: none
   bool seccompFilter = false;  // with errno, trap and kill-process verdicts
-  bool seccompNotify = false;  // user notification
+  bool seccompNotify =
+      false;  // user notification, canSupervise(); a listener around ours may still be in the way
   bool seccompThreadSync = false;
   NamespaceSupport namespaces;  // errno a kind, 0 works
   std::string cgroupDirectory;  // a cgroup v2 directory in which we made and removed a child, empty if none

@@ -20,6 +20,7 @@ struct Readiness {
   bool seccomp = false;
   bool userNamespaces = false;
   bool mountNamespace = false;
+  bool userNotification = false;
   bool pidNamespace = false;
   bool cgroup = false;
   bool pty = false;

@@ -75,6 +75,11 @@ void fillTerminal(Services& services, Outgoing<B, schema::TerminalReadiness> out
   if (!reason.empty()) out.set(&T::setFallbackReason, R::words(reason));
 }
 
+Literal protectedPathsOf(const Readiness& readiness) {
+  if (readiness.userNotification) return "whole";
+  return readiness.mountNamespace ? Literal("existing_only") : Literal("none");
+}
+
 template <Boundary B>
 void fillSandbox(const Readiness& readiness, Outgoing<B, schema::SandboxReadiness> out) {
   using S = schema::SandboxReadiness::Builder;
@@ -85,8 +90,7 @@ void fillSandbox(const Readiness& readiness, Outgoing<B, schema::SandboxReadines
   out.set(&S::setUserNamespaces, readiness.userNamespaces);
   // A delegated cgroup is not used yet.
   out.set(&S::setLimits, R::words("watched"));
-  out.set(&S::setProtectedPaths,
-          R::words(readiness.mountNamespace ? Literal("existing_only") : Literal("none")));
+  out.set(&S::setProtectedPaths, R::words(protectedPathsOf(readiness)));
   out.set(&S::setProc, R::words(readiness.pidNamespace ? Literal("own") : Literal("proc_shared")));
   out.set(&S::setCleanup, R::words(cleanupOf(readiness)));
   auto reasons = out.init(&S::initReasons, readiness.reasons.size());
@@ -136,6 +140,7 @@ Readiness Readiness::from(schema::KernelSupport::Reader support) {
                       .seccomp = support.getSeccomp(),
                       .userNamespaces = support.getUserNamespaces(),
                       .mountNamespace = support.getMountNamespace(),
+                      .userNotification = support.getUserNotification(),
                       .pidNamespace = support.getPidNamespace(),
                       .cgroup = support.getCgroup(),
                       .pty = support.getPty(),

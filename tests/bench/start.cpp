@@ -102,6 +102,8 @@ class BareSandbox {
         session::commandNamespaces(session::Network::kNone, session::Namespaces::kWherePossible);
     plan.support = support_;
     plan.environment = session::standardVariables();
+    session::DenialTable denials;
+    plan.denials = &denials;
     plan.control = theirs.get();
     plan.session = ::getpid();
     plan.scratchParent = path_;

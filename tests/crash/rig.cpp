@@ -178,15 +178,12 @@ std::vector<pid_t> Rig::find(Victim victim) const {
   for (const auto pid : tree()) {
     const auto name = commOf(pid);
     const auto parent = parentOf(pid);
-    const bool belowSession = commOf(parent) == "session";
     // The launcher's children bear its name until they have executed what they are to be.
-    const bool matches =
-        victim == Victim::kLauncher  ? name == "launcher" && parent == pid_
-        : victim == Victim::kSession ? name == "session" && !belowSession
-        : victim == Victim::kKeeper  ? name == "session" && belowSession
-        : victim == Victim::kCommand
-            ? name != "session" && name != "launcher" && name != "front" && name != "pty" && name != "spare"
-            : name == nameOf(victim);
+    const bool matches = victim == Victim::kLauncher ? name == "launcher" && parent == pid_
+                         : victim == Victim::kCommand
+                             ? name != "session" && name != "keeper" && name != "gofer" &&
+                                   name != "launcher" && name != "front" && name != "pty" && name != "spare"
+                             : name == nameOf(victim);
     if (matches) found.push_back(pid);
   }
   return found;

@@ -126,7 +126,7 @@ TEST_P(HostileCommand, CantTouchAnyProcessOfOurs) {
   }
   before[getpid()] = Standing::of(getpid());
   targets += " " + std::to_string(getpid()) + "\n";
-  for (const char* name : {"launcher", "front", "session", "pty", "sleep"})
+  for (const char* name : {"launcher", "front", "session", "keeper", "gofer", "pty", "sleep"})
     EXPECT_TRUE(names.contains(name)) << name;
 
   EXPECT_EQ(bad->input(targets), "");

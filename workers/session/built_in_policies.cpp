@@ -1,8 +1,10 @@
 #include "sandbox/self_check.h"
 #include "workers/session/command_policy.h"
+#include "workers/session/gofer_policy.h"
 #include "workers/session/keeper_policy.h"
 #include "workers/session/policy.h"
 #include "workers/session/programs.h"
+#include "workers/session/supervision.h"
 
 namespace factionos::session {
 namespace {
@@ -22,6 +24,21 @@ sandbox::NamespacePosture allOf(const sandbox::Namespaces& wanted) {
   return posture;
 }
 
+// With a gofer, for either kind of workspace, and without.
+void addCommand(std::vector<sandbox::SeccompPolicy>& policies, Network network,
+                const sandbox::NamespacePosture& namespaces, int abi) {
+  CommandScope scope;
+  scope.network = network;
+  const sandbox::Policy plain = commandPolicy(scope, namespaces, abi);
+  policies.push_back(sandbox::withSelfCheck(plain));
+  for (const ProtectedLinks links : {ProtectedLinks::kNone, ProtectedLinks::kSome}) {
+    sandbox::Policy heard = plain;
+    heard.seccomp = supervised(plain.seccomp, supervisionOf(namespaces, links, abi));
+    heard.seccomp.listenerTo = 0;  // whichever it will be
+    policies.push_back(sandbox::withSelfCheck(heard));
+  }
+}
+
 }  // namespace
 
 std::vector<sandbox::SeccompPolicy> builtInPolicies() {
@@ -29,14 +46,12 @@ std::vector<sandbox::SeccompPolicy> builtInPolicies() {
       sandbox::withSelfCheck(policy({})),
       afterStartCalls(),
       sandbox::withSelfCheck(keeperPolicy({})),
+      goferCalls(),
   };
   for (const Network network : {Network::kNone, Network::kLoopback, Network::kFull}) {
     for (const Namespaces use : {Namespaces::kWherePossible, Namespaces::kForbidden}) {
       for (const int abi : kAbis) {
-        CommandScope scope;
-        scope.network = network;
-        policies.push_back(
-            sandbox::withSelfCheck(commandPolicy(scope, allOf(commandNamespaces(network, use)), abi)));
+        addCommand(policies, network, allOf(commandNamespaces(network, use)), abi);
       }
     }
   }

@@ -12,6 +12,8 @@
 #include "sandbox/enter.h"
 #include "sandbox/environment.h"
 #include "sandbox/landlock.h"
+#include "sandbox/self_check.h"
+#include "workers/session/supervision.h"
 
 namespace factionos::session {
 namespace {
@@ -21,7 +23,6 @@ using sandbox::SetupError;
 using sandbox::Step;
 
 constexpr int kNeverExecuted = 127;  // what a shell says
-constexpr mode_t kUsualMask = 022;
 
 void tell(int status, const std::string& line) noexcept {
   const ssize_t ignored = write(status, line.data(), line.size());
@@ -58,14 +59,51 @@ void standInWorkspace(const Command& command) {
   }
 }
 
-void enterSandbox(const Command& command, const sandbox::NamespacePosture& namespaces, int status) {
+void tellLabels(int status, const std::vector<std::string_view>& labels) {
+  for (const std::string_view label : labels) tell(status, std::string(label) + "\n");
+}
+
+// The gofer, in the domain around this one, may look in here; from here nobody may touch it.
+void leaveGofer() {
+  sandbox::LandlockPolicy apart;
+  apart.files.scope = sandbox::FileScope::kUnrestricted;
+  apart.scopes = {sandbox::Need::kOff, sandbox::Need::kIfAvailable};
+  sandbox::SeccompPolicy none;
+  none.scope = sandbox::SeccompScope::kNone;
+  sandbox::narrow(apart, none, sandbox::Traps::kNone);
+}
+
+sandbox::LandlockPolicy nothingMore() {
+  sandbox::LandlockPolicy policy;
+  policy.files.scope = sandbox::FileScope::kUnrestricted;
+  policy.scopes = {sandbox::Need::kOff, sandbox::Need::kOff};
+  return policy;
+}
+
+// False: another listener is in the way, in a sandbox around ours (as under WSL 2).
+bool filterSupervised(sandbox::Policy policy, const Supervision& supervision, int listenerTo) {
+  policy.seccomp = supervised(std::move(policy.seccomp), supervision);
+  policy.seccomp.listenerTo = listenerTo;
+  try {
+    sandbox::narrow(nothingMore(), sandbox::withSelfCheck(policy), policy.traps);
+    return true;
+  } catch (const SetupError& error) {
+    if (error.step() != Step::kSeccomp || error.error() != EBUSY) throw;
+    return false;
+  }
+}
+
+void filterCalls(const Command& command, const sandbox::NamespacePosture& namespaces, int listenerTo,
+                 int status) {
   const int abi = sandbox::landlockAbi();
   const sandbox::Policy policy = commandPolicy(command.scope, namespaces, abi);
-  const sandbox::Posture posture = sandbox::enterInside(policy, namespaces);
-  for (const std::string_view label : commandPosture(command.scope, namespaces, abi)) {
-    tell(status, std::string(label) + "\n");
-  }
-  for (const std::string_view label : posture.missing) tell(status, std::string(label) + "\n");
+  leaveGofer();
+  const Supervision supervision = supervisionOf(namespaces, command.scope.protectedLinks, abi);
+  const bool supervised = listenerTo >= 0 && filterSupervised(policy, supervision, listenerTo);
+  if (!supervised) sandbox::narrow(nothingMore(), sandbox::withSelfCheck(policy), policy.traps);
+  sandbox::checkSelf(policy);
+  tellLabels(status,
+             supervisionPosture(command.scope, namespaces, supervised ? Supervised::kYes : Supervised::kNo));
 }
 
 // The last look: the program opens its operands by their paths from here on.
@@ -90,24 +128,40 @@ void execute(Command& command) {
 
 }  // namespace
 
+void tellFailure(int status, const SetupError& error) noexcept {
+  tell(status, "!" + std::to_string(static_cast<unsigned>(error.step())) + " " +
+                   std::to_string(error.error()) + " " + std::string(error.reason()) + "\n");
+}
+
+void enterFiles(const Command& command, const sandbox::NamespacePosture& namespaces, int status) {
+  const int abi = sandbox::landlockAbi();
+  sandbox::Policy policy = commandPolicy(command.scope, namespaces, abi);
+  policy.seccomp.scope = sandbox::SeccompScope::kNone;  // follows in the child, and in each another one
+  const sandbox::Posture posture = sandbox::enterInside(policy, namespaces);
+  tellLabels(status, commandPosture(command.scope, namespaces, abi));
+  tellLabels(status, posture.missing);
+}
+
 // The workspace's handle is kept until it has been compared; execveat closes it, and the status pipe, as they
 // are CLOEXEC.
-[[noreturn]] void becomeCommand(Command& command, const sandbox::NamespacePosture& namespaces,
+[[noreturn]] void becomeCommand(Command& command, const sandbox::NamespacePosture& namespaces, int listenerTo,
                                 int status) noexcept {
   try {
     takeTerminal(command.terminal);
     resetSignals();
     command.scope.keep = {STDIN_FILENO,      STDOUT_FILENO,      STDERR_FILENO,
                           command.workspace, command.executable, status};
-    if (command.script >= 0) command.scope.keep.push_back(command.script);
-    enterSandbox(command, namespaces, status);
+    for (const int other : {command.script, listenerTo}) {
+      if (other >= 0) command.scope.keep.push_back(other);
+    }
+    sandbox::closeAllBut(command.scope.keep);
+    umask(kUsualMask);  // before anybody hears of it: see Masks
+    filterCalls(command, namespaces, listenerTo, status);
     standInWorkspace(command);
-    umask(kUsualMask);
     compareFiles(command);
     execute(command);
   } catch (const SetupError& error) {
-    tell(status, "!" + std::to_string(static_cast<unsigned>(error.step())) + " " +
-                     std::to_string(error.error()) + " " + std::string(error.reason()) + "\n");
+    tellFailure(status, error);
   } catch (const std::exception&) {
     tell(status, "!0 0 internal_error\n");
   }

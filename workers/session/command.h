@@ -4,7 +4,10 @@
 #include <string>
 #include <vector>
 
+#include <sys/stat.h>
+
 #include "sandbox/namespaces.h"
+#include "sandbox/setup_error.h"
 #include "workers/session/command_policy.h"
 #include "workers/session/hold.h"
 
@@ -23,10 +26,19 @@ struct Command {
   std::vector<std::string> environment;
 };
 
-// Never returns. Writes to `status` (a pipe that closes on exec) one line for each label of the posture; if a
-// step fails, one more line "!STEP ERRNO REASON" follows before the process ends. End of file without that
-// line: the command runs.
-[[noreturn]] void becomeCommand(Command& command, const sandbox::NamespacePosture& namespaces,
+inline constexpr mode_t kUsualMask = 022;
+
+// The first half, for the command and its gofer together: all of the command's profile but the calls. Writes
+// to `status` (a pipe that closes on exec) one line for each label of the posture. Throws SetupError.
+void enterFiles(const Command& command, const sandbox::NamespacePosture& namespaces, int status);
+
+// The second half, in a child of who entered the first. Never returns. Hands the filter's listener over by
+// `listenerTo`, or closes it unused where the kernel gives none; -1: asks for none. Adds lines to `status`;
+// if a step fails, one more line "!STEP ERRNO REASON" follows before the process ends. End of file without
+// that line: the command runs.
+[[noreturn]] void becomeCommand(Command& command, const sandbox::NamespacePosture& namespaces, int listenerTo,
                                 int status) noexcept;
+
+void tellFailure(int status, const sandbox::SetupError& error) noexcept;
 
 }  // namespace factionos::session

@@ -119,8 +119,6 @@ sandbox::Policy commandPolicy(const CommandScope& scope, const sandbox::Namespac
 std::vector<std::string_view> commandPosture(const CommandScope& scope,
                                              const sandbox::NamespacePosture& namespaces, int landlockAbi) {
   std::vector<std::string_view> labels = {"limits:watched"};
-  labels.push_back(namespaces.mount ? "protected_paths:existing_only" : "protected_paths:none");
-  if (scope.protectedLinks == ProtectedLinks::kSome) labels.push_back("protected_paths:links_replaceable");
   if (scope.protectedDetail == ProtectedDetail::kCoarse) labels.push_back("protected_paths:coarse");
   if (!namespaces.mount || !namespaces.pid) labels.push_back("proc_shared");
   if (!namespaces.mount) labels.push_back("shm_shared");
@@ -131,6 +129,17 @@ std::vector<std::string_view> commandPosture(const CommandScope& scope,
   if (scope.network == Network::kFull && landlockAbi < sandbox::kAbiOfScopes)
     labels.push_back("abstract_sockets:refused");
   if (scope.network == Network::kFull && landlockAbi < 4) labels.push_back("api_port:reachable");
+  return labels;
+}
+
+std::vector<std::string_view> supervisionPosture(const CommandScope& scope,
+                                                 const sandbox::NamespacePosture& namespaces,
+                                                 Supervised supervised) {
+  if (supervised == Supervised::kYes) return {"protected_paths:whole"};
+  std::vector<std::string_view> labels = {"denials:unobserved"};
+  labels.push_back(namespaces.mount ? "protected_paths:existing_only" : "protected_paths:none");
+  if (namespaces.mount && scope.protectedLinks == ProtectedLinks::kSome)
+    labels.push_back("protected_paths:links_replaceable");
   return labels;
 }
 

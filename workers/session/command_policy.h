@@ -22,9 +22,6 @@ struct TreeLimits {
   std::uint64_t fileBytes = std::uint64_t{16} << 30;  // of each file
 };
 
-enum class ProtectedLinks { kNone, kSome };
-enum class ProtectedDetail { kFull, kCoarse };  // see ProtectedPaths::coarse
-
 // What differs from command to command. Paths are absolute and real.
 struct CommandScope {
   std::string workspace;
@@ -53,5 +50,13 @@ sandbox::Policy commandPolicy(const CommandScope& scope, const sandbox::Namespac
 // Labels of what this command's sandbox could not have, beside those that enterInside() tells.
 std::vector<std::string_view> commandPosture(const CommandScope& scope,
                                              const sandbox::NamespacePosture& namespaces, int landlockAbi);
+
+// Whether the gofer got the filter's listener.
+enum class Supervised { kNo, kYes };
+
+// How far protected paths are kept, and whether denials are heard of.
+std::vector<std::string_view> supervisionPosture(const CommandScope& scope,
+                                                 const sandbox::NamespacePosture& namespaces,
+                                                 Supervised supervised);
 
 }  // namespace factionos::session

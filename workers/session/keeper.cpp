@@ -23,6 +23,7 @@
 #include "workers/session/cadence.h"
 #include "workers/session/command_environment.h"
 #include "workers/session/control.h"
+#include "workers/session/gofer.h"
 #include "workers/session/keeper_policy.h"
 #include "workers/session/protected_paths.h"
 #include "workers/session/scratch.h"
@@ -39,6 +40,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kReapedAtOnce = 1000;
 constexpr auto kKillRound = std::chrono::seconds(5);
+constexpr std::uint32_t kGofers = 1;  // of ours, in the tree
 
 // Kills everything but this process, by the best means that there is.
 class Killer {
@@ -100,19 +102,25 @@ struct Ended {
 // From the command's start to its end.
 class Watch {
  public:
-  Watch(pid_t leader, int control, int children, const TreeLimits& limits,
+  Watch(pid_t leader, int gofer, int control, int children, const TreeLimits& limits,
         const sandbox::NamespacePosture& namespaces)
-      : leader_(leader), control_(control), children_(children), limits_(limits), namespaces_(namespaces) {}
+      : leader_(leader),
+        gofer_(gofer),
+        control_(control),
+        children_(children),
+        limits_(limits),
+        namespaces_(namespaces) {}
 
   Ended run() {
     auto next = Clock::now() + cadence_.between();
     while (!done_) {
-      pollfd ready[] = {{control_, POLLIN, 0}, {children_, POLLIN, 0}};
+      pollfd ready[] = {{control_, POLLIN, 0}, {children_, POLLIN, 0}, {gofer_, POLLIN, 0}};
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
-      const int count = poll(ready, 2, static_cast<int>(std::max<std::int64_t>(left, 0)));
+      const int count = poll(ready, 3, static_cast<int>(std::max<std::int64_t>(left, 0)));
       if (count < 0 && errno != EINTR) break;
       if (count > 0 && ready[1].revents != 0) drainSignals();
       reap();  // also what the last round left over
+      if (count > 0 && ready[2].revents != 0) hearGofer();
       if (!done_ && count > 0 && ready[0].revents != 0) obey();
       // By the clock, not when nothing else happens: a tree that ends children all the time is to be looked
       // at, too.
@@ -131,15 +139,21 @@ class Watch {
     }
   }
 
-  void reap() {
-    int status = 0;
-    pid_t pid = 0;
+  // What the gofer did not adopt: itself, and after it whatever it had.
+  static void reap() {
     // Bounded: a tree that ends children faster than this takes them must not keep the keeper here.
-    for (int i = 0; i < kReapedAtOnce && (pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0; ++i) {
-      if (pid != leader_) continue;
-      ended_.status = status;
-      done_ = true;
+    for (int i = 0; i < kReapedAtOnce && waitpid(-1, nullptr, WNOHANG | __WALL) > 0; ++i) {
     }
+  }
+
+  // The leader has ended, or the gofer has, and calls wait that nobody will answer.
+  void hearGofer() {
+    GoferReport report;
+    const ssize_t got = read(gofer_, &report, sizeof report);
+    if (got < 0 && errno == EINTR) return;
+    if (got != sizeof report || report.kind != GoferReport::Kind::kLeaderEnded) return finish(End::kLost);
+    ended_.status = report.value;
+    done_ = true;
   }
 
   void obey() {
@@ -147,17 +161,18 @@ class Watch {
     const ssize_t got = recv(control_, &order, sizeof order, MSG_WAITALL);
     if (got < 0 && errno == EINTR) return;
     if (got != sizeof order || order.kind != Order::Kind::kSignal) return finish(End::kKilled);
-    // The leader is our child and not reaped yet, so the number is still its own.
+    // Nobody reaps the leader before its end has ended this watch, so the number is still its own.
     kill(-leader_, static_cast<int>(order.signal));
   }
 
   void measure() {
-    TreeUse use = measureTree(Memory::kResident, limits_.processes);
+    TreeUse use = measureTree(Memory::kResident, limits_.processes + kGofers);
     const std::uint64_t files = scratchBytes();
     use.memoryBytes += files;
     if (use.memoryBytes > limits_.memoryBytes)
-      use.memoryBytes = measureTree(Memory::kProportional, limits_.processes).memoryBytes + files;
+      use.memoryBytes = measureTree(Memory::kProportional, limits_.processes + kGofers).memoryBytes + files;
     use.cpuMs += reapedCpuMs();
+    use.processes -= std::min(use.processes, kGofers);
     cadence_.saw(use);
     ended_.peak.processes = std::max(ended_.peak.processes, use.processes);
     ended_.peak.memoryBytes = std::max(ended_.peak.memoryBytes, use.memoryBytes);
@@ -187,12 +202,15 @@ class Watch {
   void finish(End reason) {
     ended_.reason = reason;
     // A leader that ended by itself in the same moment keeps its own status.
-    int status = 0;
-    ended_.status = waitpid(leader_, &status, WNOHANG) == leader_ ? status : SIGKILL;
+    GoferReport report;
+    pollfd ready{gofer_, POLLIN, 0};
+    const bool told = poll(&ready, 1, 0) == 1 && read(gofer_, &report, sizeof report) == sizeof report;
+    ended_.status = told && report.kind == GoferReport::Kind::kLeaderEnded ? report.value : SIGKILL;
     done_ = true;
   }
 
   pid_t leader_;
+  int gofer_;
   int control_;
   int children_;
   const TreeLimits& limits_;
@@ -205,7 +223,7 @@ class Watch {
 void closeAllButOwn(const KeeperPlan& plan) {
   std::vector<int> keep = {STDIN_FILENO,          STDOUT_FILENO,          STDERR_FILENO,
                            plan.control,          plan.command.workspace, plan.command.executable,
-                           plan.command.terminal, plan.command.script};
+                           plan.command.terminal, plan.command.script,    plan.denials->event()};
   sandbox::closeAllBut(keep);
 }
 
@@ -230,16 +248,16 @@ void becomeInit(const KeeperPlan& plan, const sandbox::NamespacePosture& namespa
 
 // Where the command's own files lie, and what is guarded of the workspace, depend on whether there is a mount
 // namespace.
-std::optional<Scratch> settle(KeeperPlan& plan, const sandbox::NamespacePosture& namespaces) {
+std::optional<Scratch> settle(KeeperPlan& plan, const sandbox::NamespacePosture& namespaces,
+                              const ProtectedPaths& paths) {
   CommandScope& scope = plan.command.scope;
   std::optional<Scratch> scratch;
+  scope.protectedLinks = paths.linked ? ProtectedLinks::kSome : ProtectedLinks::kNone;
+  scope.protectedDetail = paths.coarse ? ProtectedDetail::kCoarse : ProtectedDetail::kFull;
   if (namespaces.mount) {
     scope.temporary = "/tmp";
     scope.home = "/tmp/.home";
-    ProtectedPaths found = findProtected(plan.command.workspace);
-    scope.protectedPaths = std::move(found.present);
-    scope.protectedLinks = found.linked ? ProtectedLinks::kSome : ProtectedLinks::kNone;
-    scope.protectedDetail = found.coarse ? ProtectedDetail::kCoarse : ProtectedDetail::kFull;
+    scope.protectedPaths = paths.present;
   } else {
     scratch = Scratch::make(plan.scratchParent);
     if (!scratch) throw SetupError(Step::kMounts, errno, "scratch_unusable");
@@ -264,14 +282,21 @@ sandbox::Fd watchChildren() {
 
 struct Started {
   pid_t leader = 0;
-  std::string text;  // what becomeCommand() wrote until it executed or failed
+  sandbox::Fd gofer;  // its reports
+  std::string text;   // what enterFiles() and becomeCommand() wrote until the command executed or failed
 };
 
-Started startCommand(KeeperPlan& plan, const sandbox::NamespacePosture& namespaces) {
+Started startCommand(KeeperPlan& plan, const sandbox::NamespacePosture& namespaces, ProtectedPaths paths) {
   sandbox::Pipe status = sandbox::makePipe();
+  sandbox::Pipe line = sandbox::makePipe();
+  GoferPlan gofer{&plan.command, namespaces,         std::move(paths),
+                  plan.denials,  status.write.get(), line.write.get()};
+  // Not fork(): the loop's library would close, in the child, what has the numbers of its own descriptors by
+  // now.
+  if (checked(Step::kIdentity, _Fork(), "fork_refused") == 0) runGofer(gofer);
   Started started;
-  started.leader = checked(Step::kIdentity, fork(), "fork_refused");
-  if (started.leader == 0) becomeCommand(plan.command, namespaces, status.write.get());
+  started.gofer = std::move(line.read);
+  line.write.reset();
   status.write.reset();
   for (const int descriptor : {plan.command.terminal, plan.command.executable, plan.command.script}) {
     if (descriptor >= 0) close(descriptor);
@@ -282,6 +307,10 @@ Started startCommand(KeeperPlan& plan, const sandbox::NamespacePosture& namespac
     if (got > 0 && started.text.size() < kReportTextBytes)
       started.text.append(buffer, static_cast<std::size_t>(got));
   }
+  GoferReport leader;
+  if (read(started.gofer.get(), &leader, sizeof leader) == sizeof leader) started.leader = leader.value;
+  if (started.leader == 0 && started.text.find('!') == std::string::npos)
+    started.text += "!" + std::to_string(static_cast<unsigned>(Step::kTree)) + " 0 gofer_lost\n";
   return started;
 }
 
@@ -315,25 +344,29 @@ void reportEnd(int control, const Ended& ended) {
 // that makes an init; the killer before there is anything to kill, because the command must be born inside of
 // its scope; the command; the keeper's own profile, which could do none of this any more.
 void keep(KeeperPlan& plan) {
+  prctl(PR_SET_NAME, "keeper", 0, 0, 0);  // for who lists processes
   closeAllButOwn(plan);
   const sandbox::NamespacePosture namespaces = enterNamespaces(plan);
   becomeInit(plan, namespaces);
   const Killer killer = Killer::make(namespaces, plan.session);
-  const std::optional<Scratch> scratch = settle(plan, namespaces);
+  ProtectedPaths paths = findProtected(plan.command.workspace);
+  const std::optional<Scratch> scratch = settle(plan, namespaces, paths);
   const sandbox::Fd children = watchChildren();
-  const Started started = startCommand(plan, namespaces);
+  const Started started = startCommand(plan, namespaces, std::move(paths));
   if (started.text.find('!') != std::string::npos) {
     killer.killAll();
     if (scratch) scratch->remove();
     return reportFailure(plan.control, started.text);
   }
-  std::vector<int> own = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, plan.control, children.get()};
+  std::vector<int> own = {STDIN_FILENO, STDOUT_FILENO,  STDERR_FILENO,
+                          plan.control, children.get(), started.gofer.get()};
   if (scratch) own.push_back(scratch->parent());
   sandbox::enterInside(keeperPolicy(own), namespaces);
   sendReport(plan.control, Report::Kind::kStarted, {}, started.text);
 
-  const Ended ended =
-      Watch(started.leader, plan.control, children.get(), plan.command.scope.limits, namespaces).run();
+  const Ended ended = Watch(started.leader, started.gofer.get(), plan.control, children.get(),
+                            plan.command.scope.limits, namespaces)
+                          .run();
   killer.killAll();
   if (scratch) scratch->remove();
   reportEnd(plan.control, ended);

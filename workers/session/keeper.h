@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "workers/session/command.h"
+#include "workers/session/denial_table.h"
 
 namespace factionos::session {
 
@@ -20,9 +21,10 @@ struct KeeperPlan {
   sandbox::NamespaceSupport support;
   std::string scratchParent;  // where a temporary directory is made if there is no mount namespace
   std::vector<std::pair<std::string, std::string>>
-      environment;    // besides the allowlist; HOME and TMPDIR come on top
-  int control = -1;   // control.h; the session's end is closed here
-  pid_t session = 0;  // the witness of the signal scope
+      environment;                 // besides the allowlist; HOME and TMPDIR come on top
+  DenialTable* denials = nullptr;  // made before the fork, and written by the gofer
+  int control = -1;                // control.h; the session's end is closed here
+  pid_t session = 0;               // the witness of the signal scope
 };
 
 // Runs in the forked child and never returns. The parent has an event loop, but no threads: nothing of the

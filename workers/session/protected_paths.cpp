@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstddef>
 #include <filesystem>
 #include <map>
@@ -26,6 +27,7 @@ constexpr std::string_view kGit = ".git";
 constexpr std::size_t kConfigBytes = std::size_t{256} << 10;  // a longer one is read this far
 constexpr std::size_t kGitDirectories = 1024;                 // looked at one by one; a mount or two for each
 constexpr std::size_t kMost = 8192;  // mounts; the kernel's default is 100000 for a namespace
+constexpr int kLinks = 16;           // followed on the way to one name; git gives up no later
 
 constexpr std::array kNames = {
     ProtectedName{".git", Guard::kMountPoint, "renaming it would pass by what is protected inside"},
@@ -76,6 +78,12 @@ std::string plain(const std::string& path) {
 
 std::string below(const std::string& directory, const std::string& path) {
   return directory.empty() || path.front() == '/' ? path : directory + "/" + path;
+}
+
+// Settings of submodules and linked work trees that are not there yet: GuardedNames knows them when it sees
+// them.
+bool isKeptByForm(std::string_view path) {
+  return path.starts_with(".git/modules/") || path.starts_with(".git/worktrees/");
 }
 
 class Finder {
@@ -131,7 +139,11 @@ class Finder {
   void add(const std::string& path, Guard guard) {
     const std::string inside = plain(relative(path));
     if (inside.empty()) return;
-    if (!openBeneath(workspace_, inside, O_PATH | O_NOFOLLOW)) return;
+    // Where there is no repository none may come to be: its settings would be the command's.
+    const bool place = guard == Guard::kMountPoint && openBeneath(workspace_, inside, O_PATH | O_DIRECTORY);
+    const bool there(openBeneath(workspace_, inside, O_PATH | O_NOFOLLOW));
+    if (there || !isKeptByForm(inside)) keep(inside, place ? Keep::kPlace : Keep::kWhole, kLinks);
+    if (!there) return;
     const std::string target = resolve(inside);
     if (target != inside) result_.linked = true;
     if (target.empty()) return;
@@ -140,6 +152,29 @@ class Finder {
     insert(target, guard);
     for (std::string parent = parentOf(target); !parent.empty(); parent = parentOf(parent))
       insert(parent, Guard::kMountPoint);
+  }
+
+  // The name, what leads to it, and over links, what the names mean that are written in them.
+  void keep(const std::string& path, Keep how, int links) {
+    if (path.empty() || path.starts_with("..")) return;
+    Keep& known = names_.try_emplace(path, how).first->second;
+    if (how == Keep::kWhole) known = how;
+    for (std::size_t end = path.find('/');; end = path.find('/', end + 1)) {
+      const std::string part = path.substr(0, end);
+      names_.try_emplace(part, Keep::kPlace);
+      if (const std::string text = linkText(part); !text.empty() && links > 0) {
+        const std::string rest = end == std::string::npos ? std::string() : path.substr(end);
+        return keep(plain(relative(below(parentOf(part), text) + rest)), how, links - 1);
+      }
+      if (end == std::string::npos) return;
+    }
+  }
+
+  [[nodiscard]] std::string linkText(const std::string& path) const {
+    const sandbox::Fd link = openBeneath(workspace_, path, O_PATH | O_NOFOLLOW);
+    std::array<char, PATH_MAX> text{};
+    const ssize_t size = link ? readlinkat(link.get(), "", text.data(), text.size()) : -1;
+    return {text.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
   }
 
   void insert(const std::string& path, Guard guard) {
@@ -157,6 +192,7 @@ class Finder {
         covered = found_.at(parent) == Guard::kReadOnly;
       if (!covered) result_.present.push_back({path, guard});
     }
+    for (const auto& [path, how] : names_) result_.names.push_back({path, how});
     return std::move(result_);
   }
 
@@ -180,6 +216,7 @@ class Finder {
   int workspace_;
   std::string root_;
   std::map<std::string, Guard> found_;  // a parent sorts before what lies in it
+  std::map<std::string, Keep> names_;
   ProtectedPaths result_;
 };
 

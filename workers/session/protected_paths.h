@@ -29,18 +29,36 @@ struct ProtectedPath {
   Guard guard = Guard::kReadOnly;
 };
 
+// What the gofer keeps (gofer.h), whether it is there yet or not.
+enum class Keep {
+  kWhole,  // nothing is made, changed or removed there
+  kPlace,  // a directory or a link on the way: what is there stays, and only an empty directory may come to
+           // be
+};
+
+struct KeptName {
+  std::string path;  // relative to the workspace; parts may be links, which are names of their own then
+  Keep keep = Keep::kWhole;
+};
+
 struct ProtectedPaths {
   std::vector<ProtectedPath> present;  // parents before what lies in them
-  bool linked = false;  // a name leads over a symbolic link: its target, if inside, is in `present`, but the
-                        // link can be replaced
+  std::vector<KeptName> names;         // of every path, link and target that leads there
+  bool linked = false;  // a name leads over a symbolic link: its target, if inside, is in `present`; the link
+                        // itself is kept by the gofer alone
   bool coarse = false;  // too many submodules or work trees to look at: the directories that hold them are
                         // read-only as a whole
 };
 
+// As parts of what a command is given.
+enum class ProtectedLinks { kNone, kSome };     // ProtectedPaths::linked
+enum class ProtectedDetail { kFull, kCoarse };  // ProtectedPaths::coarse
+
 // What of the list exists now in `workspace` (O_PATH directory, borrowed), and every directory on the way to
 // it as a mount point: a directory that could be renamed would take what is protected with it, out of the
-// way. Makes nothing: a name that does not exist leaves no ghost file, and can be created by the command
-// (posture protected_paths:existing_only). Throws SetupError if there is more than can be mounted.
+// way. Makes nothing: a name that does not exist leaves no ghost file. What keeps such a name is the gofer;
+// without one it can be created by the command (posture protected_paths:existing_only). Throws SetupError if
+// there is more than can be mounted.
 ProtectedPaths findProtected(int workspace);
 
 }  // namespace factionos::session

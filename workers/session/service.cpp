@@ -114,6 +114,7 @@ struct Service::State {
   const LastResort& lastResort;
   Request request;
   std::optional<Prepared> prepared;
+  DenialTable denials;  // outlives the tree, whose gofer writes it
   std::unique_ptr<Tree> tree;
   // Held until the tree has ended. A program that closes its standard descriptors before it exits (cat, sort
   // and whatever else uses gnulib's close_stdout) would else be the terminal's last user for a moment: the
@@ -249,6 +250,7 @@ class Service::Server final : public schema::Session::Server {
     plan.command.scope.limits = limits;
     plan.namespaces = commandNamespaces(request.network, request.namespaces);
     plan.support = state_->support;
+    plan.denials = &state_->denials;
     plan.scratchParent = request.scratch;
     plan.environment = standardVariables();
     const Variables added = profileVariables(request.environment).value();  // checked when it was read

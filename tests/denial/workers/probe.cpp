@@ -1,5 +1,6 @@
 // One forbidden act, tried by a process inside of a profile: prints "ok", or the name of the errno. Run
 // without a sandbox it is the control.
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <arpa/inet.h>
@@ -114,6 +116,72 @@ long cloneWith(unsigned long flags) {
 long ioUring() {
   io_uring_params params{};
   return syscall(SYS_io_uring_setup, 4, &params);
+}
+
+// Whether a protected name came to be while another thread changed, as often as it could, what the path's
+// bytes say. The name's last letter alternates between that of `words[0]` and another.
+long raceOnText(const Arguments& words) {
+  std::string text = words.at(0);
+  std::string other = text;
+  other.back() = 'X';
+  std::atomic<bool> over = false;
+  std::thread flipper([&]() {
+    volatile char* const last = &text.back();
+    while (!over) {
+      *last = 'X';
+      *last = words.at(0).back();
+    }
+  });
+  long seen = 0;
+  for (long i = 0; i < number(words.at(1)); ++i) {
+    const int file = open(text.c_str(), O_WRONLY | O_CREAT, 0600);
+    if (file >= 0) close(file);
+    mkdir(text.c_str(), 0700);
+    if (access(words.at(0).c_str(), F_OK) == 0) ++seen;
+    unlink(other.c_str());
+    rmdir(other.c_str());
+  }
+  over = true;
+  flipper.join();
+  errno = EEXIST;
+  return seen == 0 ? 0 : -1;
+}
+
+// The same while a link that the path leads over leads now here, now there: `words[0]` is below what it ends
+// in.
+long raceOnLink(const Arguments& words) {
+  const std::string& target = words.at(0);
+  const std::string directory = target.substr(0, target.rfind('/'));
+  const std::string name = target.substr(target.rfind('/') + 1);
+  mkdir("plain", 0700);
+  std::atomic<bool> over = false;
+  std::thread flipper([&]() {
+    for (unsigned i = 0; !over; ++i) {
+      unlink("next");
+      if (symlink(i % 2 == 0 ? "plain" : directory.c_str(), "next") == 0) rename("next", "way");
+    }
+  });
+  long seen = 0;
+  for (long i = 0; i < number(words.at(1)); ++i) {
+    mkdir(("way/" + name).c_str(), 0700);
+    rename("plain", "plain2");
+    rename("plain2", "plain");
+    if (access(target.c_str(), F_OK) == 0) ++seen;
+    rmdir(("plain/" + name).c_str());
+  }
+  over = true;
+  flipper.join();
+  errno = EEXIST;
+  return seen == 0 ? 0 : -1;
+}
+
+long bindTo(const std::string& path) {
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return -1;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  return bind(socket, generic(&address), sizeof address);
 }
 
 std::uint32_t modeOf(const Arguments& words) {
@@ -291,6 +359,11 @@ const std::map<std::string, Act>& acts() {
          const int discipline = 0;  // N_TTY, the one that is there
          return ioctl(STDIN_FILENO, TIOCSETD, &discipline);
        }},
+      {"race-on-text", raceOnText},
+      {"race-on-link", raceOnLink},
+      {"symlink", [](const Arguments& a) -> long { return symlink(a.at(0).c_str(), a.at(1).c_str()); }},
+      {"mkfifo", [](const Arguments& a) -> long { return mkfifo(a.at(0).c_str(), 0600); }},
+      {"bind", [](const Arguments& a) { return bindTo(a.at(0)); }},
       {"nothing", [](const Arguments&) -> long { return 0; }},
   };
   return table;

@@ -22,7 +22,7 @@ TEST(Kernel, P51_WithoutUserNamespacesASessionRunsAndSaysWhatItHasNot) {
   const Result result = broker.run(shell("echo x > made && mktemp && cat /etc/hostname > /dev/null; exit 3"));
   EXPECT_EQ(result.denial, "");
   EXPECT_EQ(result.code, 3);
-  EXPECT_TRUE(has(result.posture, "protected_paths:none"));
+  EXPECT_TRUE(has(result.posture, "protected_paths:whole"));
   EXPECT_TRUE(has(result.posture, "proc_shared"));
   EXPECT_TRUE(has(result.posture, "user_namespace_refused"));
 }

@@ -65,7 +65,8 @@ TEST_P(TreeEnd, DroppingTheSessionEndsIt) {
   running->drop();
   broker.wait(broker.loop.timer().afterDelay(1 * kj::MILLISECONDS));
   const auto gone = [&]() {
-    return named("sleep").empty() && named("session").empty() && named("pty").empty();
+    return named("sleep").empty() && named("session").empty() && named("keeper").empty() &&
+           named("gofer").empty() && named("pty").empty();
   };
   for (int i = 0; i < 500 && !gone(); ++i) broker.wait(broker.loop.timer().afterDelay(10 * kj::MILLISECONDS));
   EXPECT_TRUE(gone());
@@ -108,8 +109,19 @@ TEST_P(TreeEnd, KillingTheKeeperEndsItsTree) {
   for (const pid_t child : childrenOf(broker.launcherPid)) {
     for (const pid_t below : childrenOf(child)) keeper = below;
   }
-  ASSERT_EQ(nameOf(keeper), "session");  // forked from it
+  ASSERT_EQ(nameOf(keeper), "keeper");
   ASSERT_EQ(kill(keeper, SIGKILL), 0);
+  const Result& result = running->finish();
+  EXPECT_EQ(result.reason, schema::EndReason::LOST);
+  EXPECT_TRUE(named("sleep").empty());
+}
+
+TEST_P(TreeEnd, KillingTheGoferEndsItsTree) {
+  Broker broker;
+  const auto running = plant(broker, "sleep 1003");
+  const std::vector<pid_t> gofers = named("gofer");
+  ASSERT_EQ(gofers.size(), 1U);
+  ASSERT_EQ(kill(gofers.front(), SIGKILL), 0);
   const Result& result = running->finish();
   EXPECT_EQ(result.reason, schema::EndReason::LOST);
   EXPECT_TRUE(named("sleep").empty());

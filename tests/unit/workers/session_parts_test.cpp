@@ -537,12 +537,17 @@ TEST(MountPlan, GuardsComeAfterTheWorkspaceAndThePivotLast) {
 
 TEST(CommandPosture, SaysWhatIsNotThere) {
   using testing::Contains;
-  EXPECT_THAT(
-      commandPosture(scopeOf(Network::kNone), everyNamespace(), 7),
-      UnorderedElementsAre("limits:watched", "protected_paths:existing_only", "unix_sockets:workspace"));
+  EXPECT_THAT(commandPosture(scopeOf(Network::kNone), everyNamespace(), 7),
+              UnorderedElementsAre("limits:watched", "unix_sockets:workspace"));
+  EXPECT_THAT(supervisionPosture(scopeOf(Network::kNone), everyNamespace(), Supervised::kYes),
+              UnorderedElementsAre("protected_paths:whole"));
+  EXPECT_THAT(supervisionPosture(scopeOf(Network::kNone), everyNamespace(), Supervised::kNo),
+              UnorderedElementsAre("protected_paths:existing_only", "denials:unobserved"));
+  EXPECT_THAT(supervisionPosture(scopeOf(Network::kNone), sandbox::NamespacePosture(), Supervised::kNo),
+              UnorderedElementsAre("protected_paths:none", "denials:unobserved"));
   const auto poor = commandPosture(scopeOf(Network::kFull), sandbox::NamespacePosture(), 3);
-  for (const char* label : {"protected_paths:none", "proc_shared", "shm_shared", "signals:unscoped",
-                            "api_port:reachable", "metadata:unguarded", "sysv_ipc:refused"}) {
+  for (const char* label : {"proc_shared", "shm_shared", "signals:unscoped", "api_port:reachable",
+                            "metadata:unguarded", "sysv_ipc:refused"}) {
     EXPECT_THAT(poor, Contains(label));
   }
 }
@@ -569,6 +574,8 @@ std::set<std::string_view> everyLabel() {
       posture.uts = (kinds & 16U) != 0;
       for (int abi = 1; abi < 8; ++abi) {
         add(commandPosture(scope, posture, abi));
+        for (const Supervised supervised : {Supervised::kNo, Supervised::kYes})
+          add(supervisionPosture(scope, posture, supervised));
         const sandbox::Policy policy = commandPolicy(scope, posture, abi);
         add(sandbox::missingAt(abi, {policy.files, policy.tcp, policy.scopes}));
       }

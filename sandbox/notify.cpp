@@ -1,0 +1,132 @@
+#include "sandbox/notify.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace factionos::sandbox {
+namespace {
+
+// Debian 12's headers end before these (source: the kernel's include/uapi/linux/seccomp.h).
+constexpr unsigned long kSetFlags = SECCOMP_IOW(4, std::uint64_t);
+constexpr std::uint64_t kSynchronousWake = 1;
+constexpr std::uint32_t kGiveAndAnswer = 1U << 1;  // SECCOMP_ADDFD_FLAG_SEND
+
+constexpr std::size_t kPage = 4096;  // no architecture has smaller ones
+
+void answer(int listener, seccomp_notif_resp response) {
+  ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response);
+}
+
+}  // namespace
+
+bool canSupervise() {
+  seccomp_notif_sizes sizes{};
+  if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0U, &sizes) != 0) return false;
+  // A kernel with larger structures writes more than we have room for.
+  if (sizes.seccomp_notif > sizeof(seccomp_notif) || sizes.seccomp_notif_resp > sizeof(seccomp_notif_resp))
+    return false;
+  // A null program: EFAULT says that the flags were understood. Waiting for death alone came after the rest.
+  return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, kListenerFlags, nullptr) == -1 && errno == EFAULT;
+}
+
+NotifyListener::NotifyListener(Fd listener) : listener_(std::move(listener)) {
+  ioctl(listener_.get(), kSetFlags, kSynchronousWake);
+}
+
+std::optional<Notification> NotifyListener::receive() const {
+  seccomp_notif heard;
+  std::memset(&heard, 0, sizeof heard);  // the kernel refuses one that is not all zero, padding included
+  if (ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &heard) != 0) return std::nullopt;
+  Notification notification{heard.id, static_cast<pid_t>(heard.pid), heard.data.nr, {}};
+  std::ranges::copy(heard.data.args, notification.arguments.begin());
+  return notification;
+}
+
+bool NotifyListener::isValid(std::uint64_t id) const {
+  return ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
+}
+
+void NotifyListener::succeed(std::uint64_t id, std::int64_t value) const {
+  answer(listener_.get(), {.id = id, .val = value, .error = 0, .flags = 0});
+}
+void NotifyListener::fail(std::uint64_t id, int error) const {
+  answer(listener_.get(), {.id = id, .val = 0, .error = -error, .flags = 0});
+}
+void NotifyListener::letGoOn(std::uint64_t id) const {
+  answer(listener_.get(), {.id = id, .val = 0, .error = 0, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE});
+}
+
+void NotifyListener::give(std::uint64_t id, int file, OnExec onExec) const {
+  seccomp_notif_addfd given{};
+  given.id = id;
+  given.flags = kGiveAndAnswer;
+  given.srcfd = static_cast<std::uint32_t>(file);
+  given.newfd_flags = onExec == OnExec::kClose ? static_cast<std::uint32_t>(O_CLOEXEC) : 0U;
+  if (ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ADDFD, &given) < 0 && errno != ENOENT) fail(id, errno);
+}
+
+Family listenerIoctls() {
+  Family family{"listenerIoctls", {}};
+  for (const unsigned long request : {static_cast<unsigned long>(SECCOMP_IOCTL_NOTIF_RECV),
+                                      static_cast<unsigned long>(SECCOMP_IOCTL_NOTIF_SEND),
+                                      static_cast<unsigned long>(SECCOMP_IOCTL_NOTIF_ID_VALID),
+                                      static_cast<unsigned long>(SECCOMP_IOCTL_NOTIF_ADDFD), kSetFlags}) {
+    family.calls.push_back({SYS_ioctl, {is32(1, static_cast<std::uint32_t>(request))}});
+  }
+  return family;
+}
+
+Fd receiveListener(int socket) {
+  char letter = 0;
+  iovec content{&letter, 1};
+  alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &content;
+  message.msg_iovlen = 1;
+  message.msg_control = space;
+  message.msg_controllen = sizeof space;
+  ssize_t got = 0;
+  while ((got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR) {
+  }
+  const cmsghdr* const header = got == 1 ? CMSG_FIRSTHDR(&message) : nullptr;
+  if (header == nullptr || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) return {};
+  int descriptor = -1;
+  std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
+  return Fd(descriptor);
+}
+
+int readMemory(pid_t thread, std::uint64_t address, std::span<std::byte> bytes) {
+  const iovec own{bytes.data(), bytes.size()};
+  const iovec theirs{reinterpret_cast<void*>(address), bytes.size()};
+  const ssize_t got = process_vm_readv(thread, &own, 1, &theirs, 1, 0);
+  if (got < 0) return errno;
+  return static_cast<std::size_t>(got) == bytes.size() ? 0 : EFAULT;
+}
+
+// Page by page: what lies behind the NUL may not be readable.
+ssize_t readText(pid_t thread, std::uint64_t address, std::span<char> space) {
+  std::size_t size = 0;
+  while (size < space.size()) {
+    const std::size_t toPageEnd = kPage - static_cast<std::size_t>((address + size) % kPage);
+    const std::size_t part = std::min(toPageEnd, space.size() - size);
+    const std::span<char> piece = space.subspan(size, part);
+    if (const int error = readMemory(thread, address + size, std::as_writable_bytes(piece)); error != 0)
+      return -error;
+    if (const void* const end = std::memchr(piece.data(), 0, piece.size()); end != nullptr)
+      return static_cast<const char*>(end) - space.data();
+    size += part;
+  }
+  return -ENAMETOOLONG;
+}
+
+}  // namespace factionos::sandbox

@@ -1,0 +1,76 @@
+// The supervisor's end of seccomp's user notification: hears of a call that waits, looks at what it was
+// given, and answers in its stead. Mechanism only: what may be answered is the caller's to judge.
+//
+// What a pointer of a waiting call leads to can change at any time, by another thread of that program. It is
+// copied once, judged and used as that copy; letGoOn() makes the kernel read it anew, so nothing that matters
+// may hang on what was seen.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include <sys/types.h>
+
+#include "sandbox/descriptors.h"
+#include "sandbox/seccomp.h"
+
+namespace factionos::sandbox {
+
+// One call that waits. `thread` is as this process sees it; that it still is the caller's number is true as
+// long as the notification is valid, so look first, then ask isValid().
+struct Notification {
+  std::uint64_t id = 0;
+  pid_t thread = 0;
+  int number = -1;  // this architecture's; entries of others are for the filter to refuse
+  std::array<std::uint64_t, 6> arguments = {};
+};
+
+// What this kernel must have: a listener, answers that hand over a descriptor (5.14), and a wait that only
+// death ends once a call has been heard of (5.19): else a signal would start a call again that was carried
+// out already.
+bool canSupervise();
+
+enum class OnExec : std::uint8_t { kKeepOpen, kClose };
+
+class NotifyListener {
+ public:
+  // Takes over what loadProgram() returned. Asks the kernel to wake the supervisor on the caller's own
+  // processor (6.6), which halves the cost of a call; does without where it can't.
+  explicit NotifyListener(Fd listener);
+
+  // Blocks. Nothing: a signal came, or the caller died first; ask again.
+  [[nodiscard]] std::optional<Notification> receive() const;
+  [[nodiscard]] bool isValid(std::uint64_t id) const;
+
+  // Each answers once; that the caller has died meanwhile is no error.
+  void succeed(std::uint64_t id, std::int64_t value) const;
+  void fail(std::uint64_t id, int error) const;  // 1 to 4095
+  // The kernel carries the call out as if nobody had asked, with what the pointers lead to then.
+  void letGoOn(std::uint64_t id) const;
+  // The call returns a new descriptor of what `file` is; it fails where the caller may have no more.
+  void give(std::uint64_t id, int file, OnExec onExec) const;
+
+  [[nodiscard]] int get() const { return listener_.get(); }
+
+ private:
+  Fd listener_;
+};
+
+// The ioctls that NotifyListener makes, compared on 32 bits.
+Family listenerIoctls();
+
+// Takes what sendListener() (self_check.h) sent; empty at end of file.
+Fd receiveListener(int socket);
+
+// Copies `bytes` of the waiting thread. 0, or an errno: EFAULT as the kernel would say, EPERM if it is not to
+// be looked at (it made itself undumpable).
+int readMemory(pid_t thread, std::uint64_t address, std::span<std::byte> bytes);
+
+// A NUL-terminated text, without the NUL: its length, or a negative errno: -ENAMETOOLONG if no NUL is within
+// `space`, else as readMemory().
+ssize_t readText(pid_t thread, std::uint64_t address, std::span<char> space);
+
+}  // namespace factionos::sandbox

@@ -1,0 +1,247 @@
+// Protected names that are not there yet, and those that no mount keeps: each act is tried inside of the real
+// profile, in both kernel stories, and one like it on a name beside it as the control.
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "box.h"
+
+namespace factionos::test {
+namespace {
+
+class ProtectedNames : public StoryTest {};
+INSTANTIATE_TEST_SUITE_P(Stories, ProtectedNames, testing::Values(Story::kNamespaces, Story::kForbidden),
+                         storyName);
+
+bool has(const std::vector<std::string>& labels, const std::string& label) {
+  return std::ranges::find(labels, label) != labels.end();
+}
+
+std::string inWorkspace(const Box& box, const std::string& name) {
+  return box.world().workspace + "/" + name;
+}
+
+// On this machine, as the broker's user.
+std::string host(const std::string& line) {
+  FILE* pipe = popen((line + " 2>&1").c_str(), "r");
+  std::string output(4096, '\0');
+  output.resize(fread(output.data(), 1, output.size(), pipe));
+  pclose(pipe);
+  return output;
+}
+
+std::string git(const Box& box, const std::string& line) {
+  return host("git -C " + box.world().workspace + " -c user.name=x -c user.email=x@y " + line);
+}
+
+TEST_P(ProtectedNames, P1_NoSettingsOfAnAgentComeToBe) {
+  Box box(GetParam());
+  const Result result = box.broker.run(
+      shell("mkdir .claude; mkdir -p .claude/x; echo '{}' > .claude/settings.json", GetParam()));
+  EXPECT_TRUE(has(result.posture, "protected_paths:whole"));
+  for (const char* name : {".claude", ".codex", ".cursor", ".gemini", ".windsurf", ".continue", ".mcp.json",
+                           ".vscode", ".idea", ".devcontainer", ".envrc", ".aider.conf.yml"}) {
+    EXPECT_EQ(box.inside({"mkdir", name}), "EACCES") << name;
+    EXPECT_EQ(box.inside({"write", name}), "EACCES") << name;
+    EXPECT_FALSE(World::exists(inWorkspace(box, name))) << name;
+  }
+  EXPECT_EQ(box.inside({"mkdir", ".claude2"}), "ok");
+  EXPECT_EQ(box.inside({"mkdir", ".claude2/.claude"}), "ok") << "it is about the workspace's own";
+}
+
+TEST_P(ProtectedNames, NoWayOfMakingANameLeadsToOne) {
+  Box box(GetParam());
+  box.world().write(inWorkspace(box, "file"), "x");
+  box.world().write(inWorkspace(box, "tree/settings.json"), "{}");
+  const auto refused = [&box](Words words, const std::string& name) {
+    Words control = words;
+    control.back() += "-" + words.front();
+    EXPECT_EQ(box.inside(words), "EACCES") << words.front() << " " << name;
+    EXPECT_FALSE(World::exists(inWorkspace(box, name))) << words.front();
+    EXPECT_EQ(box.inside(control), "ok") << control.front();
+  };
+  refused({"symlink", "tree", ".claude"}, ".claude");
+  refused({"link", "file", ".mcp.json"}, ".mcp.json");
+  refused({"mkfifo", ".envrc"}, ".envrc");
+  refused({"rename", "tree", ".claude"}, ".claude");
+  EXPECT_EQ(box.inside({"make-creat", ".envrc", "0600"}), "EACCES");
+  EXPECT_EQ(box.inside({"make-mknod", ".envrc", "0600"}), "EACCES");
+  EXPECT_EQ(box.inside({"write", box.world().workspace + "/./x/../.envrc"}), "ENOENT");
+  EXPECT_EQ(box.inside({"write", box.world().workspace + "/tree/../.envrc"}), "ENOENT")
+      << "tree was the control";
+  EXPECT_EQ(box.inside({"write", box.world().workspace + "//.envrc"}), "EACCES");
+  EXPECT_EQ(box.inside({"write", "/proc/self/cwd/.envrc"}), "EACCES");
+  EXPECT_EQ(box.inside({"symlink", box.world().workspace + "/.envrc", "dangling"}), "ok");
+  EXPECT_EQ(box.inside({"write", "dangling"}), "EACCES") << "O_CREAT makes what a dangling link names";
+  EXPECT_FALSE(World::exists(inWorkspace(box, ".envrc")));
+  if (box.namespaces()) {
+    EXPECT_EQ(box.inside({"bind", ".envrc"}), "EACCES");
+    EXPECT_EQ(box.inside({"bind", "socket"}), "ok");
+    EXPECT_FALSE(World::exists(inWorkspace(box, ".envrc")));
+  }
+}
+
+TEST_P(ProtectedNames, P2_NoHookComesToBe) {
+  if (access("/usr/bin/git", X_OK) != 0) GTEST_SKIP() << "no git";
+  Box box(GetParam());
+  git(box, "init -q");
+  std::filesystem::remove_all(inWorkspace(box, ".git/hooks"));
+  const Result result = box.broker.run(shell(
+      "mkdir .git/hooks; printf '#!/bin/sh\\ntouch executed\\n' > .git/hooks/pre-commit; mkdir h && printf "
+      "'#!/bin/sh\\ntouch executed\\n' > h/pre-commit && chmod +x h/pre-commit; mv h .git/hooks; ln -s ../h "
+      ".git/hooks; echo '[core] hooksPath=h' >> .git/config; echo x > .git/config.worktree; echo . > "
+      ".git/commondir; echo done",
+      GetParam()));
+  EXPECT_NE(result.output.find("done"), std::string::npos);
+  EXPECT_FALSE(World::exists(inWorkspace(box, ".git/hooks")));
+  EXPECT_FALSE(World::exists(inWorkspace(box, ".git/commondir")));
+  EXPECT_FALSE(World::exists(inWorkspace(box, ".git/config.worktree")));
+  git(box, "add probe");
+  EXPECT_EQ(git(box, "commit -q -m x"), "");
+  EXPECT_FALSE(World::exists(inWorkspace(box, "executed")));
+  EXPECT_EQ(World::read(inWorkspace(box, ".git/config")).find("hooksPath"), std::string::npos);
+}
+
+TEST_P(ProtectedNames, P4_HooksThatConfigurationNamesDoNotComeToBe) {
+  Box box(GetParam());
+  box.world().write(inWorkspace(box, ".git/config"),
+                    "[core]\n\thooksPath = tools/githooks\n[include]\n\tpath = more\n");
+  box.world().write(inWorkspace(box, "prepared/githooks/pre-commit"), "x");
+  EXPECT_EQ(box.inside({"mkdir", "tools"}), "ok") << "an empty directory on the way harms nobody";
+  EXPECT_EQ(box.inside({"mkdir", "tools/githooks"}), "EACCES");
+  EXPECT_EQ(box.inside({"symlink", "prepared/githooks", "tools/githooks"}), "EACCES");
+  EXPECT_EQ(box.inside({"rename", "tools", "tools2"}), "EACCES");
+  EXPECT_EQ(box.inside({"rename", "prepared", "tools"}), "EACCES");
+  EXPECT_EQ(box.inside({"write", ".git/more"}), "EACCES");
+  EXPECT_FALSE(World::exists(inWorkspace(box, "tools/githooks")));
+  EXPECT_FALSE(World::exists(inWorkspace(box, ".git/more")));
+  EXPECT_EQ(box.inside({"write", "tools/other"}), "ok");
+}
+
+TEST_P(ProtectedNames, P10_TheRepositoryStaysWhereItIs) {
+  Box box(GetParam());
+  box.world().write(inWorkspace(box, ".git/config"), "[core]\n");
+  box.world().write(inWorkspace(box, ".git/index"), "index");
+  const Result result =
+      box.broker.run(shell("mv .git .git2 && mkdir -p .git/hooks && echo moved", GetParam()));
+  EXPECT_EQ(result.output.find("moved"), std::string::npos);
+  EXPECT_TRUE(World::exists(inWorkspace(box, ".git/index")));
+  EXPECT_FALSE(World::exists(inWorkspace(box, ".git2")));
+  EXPECT_FALSE(World::exists(inWorkspace(box, ".git/hooks")));
+  EXPECT_EQ(box.inside({"write", ".git/index"}), "ok");
+  EXPECT_EQ(box.inside({"rename", ".git/index", ".git/index2"}), "ok");
+}
+
+TEST_P(ProtectedNames, WhereNoRepositoryIsNoneComesToBe) {
+  Box box(GetParam());
+  box.world().write(inWorkspace(box, "made/config"), "[core]\n");
+  EXPECT_EQ(box.inside({"mkdir", ".git"}), "EACCES");
+  EXPECT_EQ(box.inside({"write", ".git"}), "EACCES");
+  EXPECT_EQ(box.inside({"rename", "made", ".git"}), "EACCES");
+  EXPECT_FALSE(World::exists(inWorkspace(box, ".git")));
+  if (access("/usr/bin/git", X_OK) != 0) return;
+  EXPECT_EQ(box.broker.run(shell("git init -q sub && test -f sub/.git/config", GetParam())).code, 0)
+      << "a repository that a command makes in a folder is its own";
+  EXPECT_NE(box.broker.run(shell("git init -q .", GetParam())).code, 0);
+  EXPECT_FALSE(World::exists(inWorkspace(box, ".git")));
+}
+
+// Without a mount nobody but the gofer keeps what is there.
+TEST_P(ProtectedNames, WhatIsThereIsNotChanged) {
+  Box box(GetParam());
+  const std::string config = inWorkspace(box, ".git/config");
+  box.world().write(config, "[core]\n");
+  box.world().write(inWorkspace(box, ".git/hooks/run"), "x");
+  box.world().write(inWorkspace(box, ".claude/settings.json"), "{}");
+  box.world().write(inWorkspace(box, "mine"), "x");
+  for (const Words& act : {Words{"write", ".git/config"},
+                           {"truncate", ".git/config"},
+                           {"unlink", ".git/config"},
+                           {"rename", ".git/config", ".git/old"},
+                           {"rename", "mine", ".git/config"},
+                           {"exchange", "mine", ".git/config"},
+                           {"link", ".git/config", "alias"},
+                           {"write", ".claude/settings.json"},
+                           {"rename", ".claude", "claude"},
+                           {"unlink", ".git/hooks/run"},
+                           {"link", ".git/hooks/run", "alias"},
+                           {"symlink", "mine", ".git/hooks/new"}}) {
+    const std::string answer = box.inside(act);
+    EXPECT_TRUE(answer == "EACCES" || answer == "EROFS" || answer == "EBUSY" || answer == "EXDEV")
+        << act.front() << " " << act[1] << ": " << answer;
+  }
+  EXPECT_EQ(
+      box.broker.run(shell("exec 3< .git/config; echo x > /proc/self/fd/3; echo x > /dev/fd/3", GetParam()))
+          .code,
+      0 + 2);
+  EXPECT_EQ(World::read(config), "[core]\n");
+  EXPECT_EQ(World::read(inWorkspace(box, ".claude/settings.json")), "{}");
+  EXPECT_FALSE(World::exists(inWorkspace(box, "alias")));
+  EXPECT_EQ(box.inside({"read", ".git/config"}), "ok");
+}
+
+TEST_P(ProtectedNames, SettingsOfSubmodulesAndWorkTreesDoNotComeToBe) {
+  Box box(GetParam());
+  box.world().write(inWorkspace(box, ".git/config"), "[core]\n");
+  box.world().write(inWorkspace(box, ".git/modules/lib/HEAD"), "x");
+  box.world().write(inWorkspace(box, "tree/hooks/x"), "x");
+  EXPECT_EQ(box.inside({"write", ".git/modules/lib/config"}), "EACCES");
+  EXPECT_EQ(box.inside({"mkdir", ".git/modules/lib/hooks"}), "EACCES");
+  EXPECT_EQ(box.inside({"mkdir", ".git/modules/new"}), "ok");
+  EXPECT_EQ(box.inside({"write", ".git/modules/new/config.worktree"}), "EACCES");
+  EXPECT_EQ(box.inside({"rename", "tree", ".git/modules/other"}), "EACCES");
+  EXPECT_EQ(box.inside({"rename", "tree", ".git/worktrees"}), "EACCES");
+  EXPECT_EQ(box.inside({"write", ".git/modules/lib/index"}), "ok");
+  EXPECT_FALSE(World::exists(inWorkspace(box, ".git/modules/lib/hooks")));
+}
+
+TEST_P(ProtectedNames, P11_NothingIsLeftBehindWhateverDies) {
+  if (access("/usr/bin/git", X_OK) != 0) GTEST_SKIP() << "no git";
+  Box box(GetParam());
+  git(box, "init -q");
+  git(box, "add probe");
+  git(box, "commit -q -m x");
+  const auto running = box.broker.start(shell("mkdir .claude; echo ready; sleep 1000", GetParam()));
+  running->expectOutput("ready");
+  EXPECT_EQ(git(box, "status --porcelain"), "");
+  for (const pid_t pid : descendants()) {
+    if (nameOf(pid) == "session" || nameOf(pid) == "gofer") kill(pid, SIGKILL);
+  }
+  for (int i = 0;
+       i < 500 && std::ranges::any_of(descendants(), [](pid_t pid) { return nameOf(pid) == "sleep"; }); ++i)
+    usleep(10'000);
+  EXPECT_EQ(git(box, "status --porcelain"), "");
+  EXPECT_EQ(git(box, "status --porcelain --ignored"), "");
+}
+
+TEST_P(ProtectedNames, NoRaceMakesOne) {
+  Box box(GetParam());
+  box.world().write(inWorkspace(box, ".git/config"), "[core]\n");
+  // Ten thousand of each; one run of them all would take longer than a test waits on a busy machine.
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(box.inside({"race-on-text", ".envrc", "1000"}), "ok");
+    EXPECT_EQ(box.inside({"race-on-link", ".git/hooks", "1000"}), "ok");
+  }
+  EXPECT_FALSE(World::exists(inWorkspace(box, ".envrc")));
+  EXPECT_FALSE(World::exists(inWorkspace(box, ".git/hooks")));
+  EXPECT_EQ(Box::control({"race-on-text", inWorkspace(box, ".envrc"), "10000"}), "EEXIST");
+}
+
+TEST_P(ProtectedNames, TheGofersOwnFilesAreNobodysToOpen) {
+  Box box(GetParam());
+  const Result result = box.broker.run(
+      shell("for p in /proc/[0-9]*; do read -r c < $p/comm; [ \"$c\" = gofer ] || continue; for f in 0 1 3 4 "
+            "5 6 7 8 9 10 11 12; do "
+            "if (echo x >> $p/fd/$f) 2> /dev/null; then echo \"open $f\"; fi; done; echo looked; done",
+            GetParam()));
+  EXPECT_NE(result.output.find("looked"), std::string::npos) << result.output;
+  EXPECT_EQ(result.output.find("open"), std::string::npos) << result.output;
+}
+
+}  // namespace
+}  // namespace factionos::test

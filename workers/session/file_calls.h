@@ -1,0 +1,77 @@
+// Carries out, in the caller's stead, the calls that make or move names, or change files that no mount
+// guards. Each is resolved to a directory that is held open and one name in it, judged by those, and done on
+// those: nothing that the caller, its threads or its links change meanwhile can lead it elsewhere. One after
+// the other, so that none of the session's own changes comes between.
+#pragma once
+
+#include <string>
+
+#include "sandbox/notify.h"
+#include "workers/session/caller.h"
+#include "workers/session/denial_table.h"
+#include "workers/session/guarded_names.h"
+#include "workers/session/location.h"
+
+namespace factionos::session {
+
+// Hears of what was tried and did not work, for whoever wants to say why. It decides nothing.
+class Failures {
+ public:
+  virtual ~Failures() = default;
+  virtual void failed(DeniedOperation operation, const Location& location, int error) = 0;
+};
+
+// As the caller asks.
+struct Opening {
+  int flags = 0;
+  mode_t mode = 0;
+};
+
+class FileCalls {
+ public:
+  struct Setting {
+    const sandbox::NotifyListener& listener;
+    const GuardedNames& names;
+    DenialTable& denials;
+    Failures& failures;
+    std::string terminal;  // of the session
+    pid_t leader = 0;      // of the session of processes that it is the terminal of
+    mode_t mask = 0;       // that the command began with
+  };
+  explicit FileCalls(Setting setting) : setting_(std::move(setting)), masks_(setting_.mask) {}
+
+  // False: the call is none of these, and not answered.
+  bool handle(const sandbox::Notification& call);
+
+ private:
+  enum class Waiting : std::uint8_t { kHere, kInKernel };  // by trying again, or for somebody to write
+
+  void open(const Caller& caller, int directory, unsigned path, Opening opening);
+  void openHere(const Caller& caller, Walk& walk, Location& location, Opening opening);
+  void openTerminal(const Caller& caller, const Opening& opening);
+  void openLater(const Caller& caller, const Location& location, const Opening& opening, Waiting waiting);
+  bool mayOpen(const Caller& caller, const Location& location, Opening& opening);
+  void give(const Caller& caller, sandbox::Fd file, const Opening& opening) const;
+
+  void makeDirectory(const Caller& caller, int directory, unsigned path, mode_t mode);
+  void makeNode(const Caller& caller, int directory, unsigned path, mode_t mode, dev_t device);
+  void makeLink(const Caller& caller, unsigned text, int directory, unsigned path);
+  void makeAlias(const Caller& caller, int from, unsigned fromPath, int to, unsigned toPath, int flags);
+  void move(const Caller& caller, int from, unsigned fromPath, int to, unsigned toPath, unsigned flags);
+  void remove(const Caller& caller, int directory, unsigned path, int flags);
+  void truncate(const Caller& caller);
+  void bind(const Caller& caller);
+
+  int resolve(const Caller& caller, int directory, unsigned path, Location& location);
+  // Answers and counts if it may not be.
+  bool isRefused(const Caller& caller, const Location& location, Change change, bool exclusive);
+  void refuse(const Caller& caller, const Refusal& refusal) const;
+  void finish(const Caller& caller, DeniedOperation operation, const Location& location, long result);
+  void takeMask(const Caller& caller);
+
+  Setting setting_;
+  Masks masks_;
+  mode_t taken_ = 0777;  // this process's own at the moment; none that umask(2) gives at first
+};
+
+}  // namespace factionos::session

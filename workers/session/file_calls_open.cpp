@@ -1,0 +1,189 @@
+// Opening, of all calls the one with the most meanings.
+#include <cerrno>
+#include <ctime>
+#include <optional>
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "workers/session/file_calls.h"
+#include "workers/session/resolve.h"
+
+namespace factionos::session {
+namespace {
+
+constexpr int kStatusFlags = O_APPEND | O_ASYNC | O_DIRECT | O_NOATIME;  // what F_SETFL sets
+constexpr long kFirstWait = 1'000'000;                                   // ns, doubled up to
+constexpr long kLongestWait = 20'000'000;
+
+bool isFifo(int file) {
+  struct stat status {};
+  return fstat(file, &status) == 0 && S_ISFIFO(status.st_mode);
+}
+
+int accessMode(int flags) {
+  return flags & O_ACCMODE;
+}
+
+bool isUnnamed(int flags) {
+  return (flags & O_TMPFILE) == O_TMPFILE;
+}
+
+bool changes(int flags) {
+  return !isUnnamed(flags) && (accessMode(flags) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0);
+}
+
+bool isOwnTerminal(const Location& location) {
+  return location.directory == "/dev" && location.name == "tty";
+}
+
+// As open() passes over what it does not know; openat2(), which can keep from following a link without
+// leaving a trace of that in the file's flags, does not.
+open_how howOf(const Opening& opening) {
+  constexpr int kLargeFile = 0100000;  // glibc's is 0 here; the kernel sets it for open()
+  constexpr int kKnown = O_ACCMODE | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK | O_SYNC |
+                         O_ASYNC | O_DIRECT | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC | O_TMPFILE;
+  open_how how{};
+  how.flags = static_cast<unsigned>((opening.flags & kKnown) | kLargeFile | O_CLOEXEC | O_NOCTTY);
+  if ((opening.flags & O_CREAT) != 0 || isUnnamed(opening.flags)) how.mode = opening.mode & 07777;
+  return how;
+}
+
+sandbox::Fd openFile(const Location& location, open_how how) {
+  if (!location.file) {
+    how.resolve = RESOLVE_NO_SYMLINKS;
+    return sandbox::Fd(static_cast<int>(
+        syscall(SYS_openat2, location.parent.get(), location.last().c_str(), &how, sizeof how)));
+  }
+  const std::string own = "/proc/self/fd/" + std::to_string(location.file.get());
+  how.flags &= ~static_cast<unsigned>(O_CREAT | O_EXCL | O_NOFOLLOW);
+  how.mode = 0;
+  return sandbox::Fd(static_cast<int>(syscall(SYS_openat2, AT_FDCWD, own.c_str(), &how, sizeof how)));
+}
+
+// So that nothing waits: the gofer has others to serve.
+sandbox::Fd openNow(const Location& location, const Opening& opening) {
+  open_how how = howOf(opening);
+  how.flags |= O_NONBLOCK;
+  return openFile(location, how);
+}
+
+void waitAWhile(long& wait) {
+  const timespec time{0, wait};
+  nanosleep(&time, nullptr);
+  wait = std::min(wait * 2, kLongestWait);
+}
+
+}  // namespace
+
+void FileCalls::open(const Caller& caller, int directory, unsigned path, Opening opening) {
+  std::string text;
+  Location location;
+  Walk walk(caller);
+  constexpr int kContrary = O_CREAT | O_DIRECTORY;
+  int error = (opening.flags & kContrary) == kContrary ? EINVAL : caller.path(path, text);
+  if (error == 0) error = walk.to(directory, text, location);
+  if (error != 0) return setting_.listener.fail(caller.call().id, error);
+  openHere(caller, walk, location, opening);
+}
+
+// The last part again and again while it is a link that may be followed: each target is judged by its own
+// name.
+void FileCalls::openHere(const Caller& caller, Walk& walk, Location& location, Opening opening) {
+  while (true) {
+    if (isOwnTerminal(location)) return openTerminal(caller, opening);
+    Opening granted = opening;
+    if (!mayOpen(caller, location, granted)) return;
+    if ((granted.flags & (O_CREAT | O_TMPFILE)) != 0) takeMask(caller);
+    sandbox::Fd file = openNow(location, granted);
+    if (file && accessMode(granted.flags) == O_RDONLY && (granted.flags & O_NONBLOCK) == 0 &&
+        isFifo(file.get()))
+      return openLater(caller, location, granted, Waiting::kInKernel);
+    if (file) return give(caller, std::move(file), granted);
+    const int error = errno;
+    const bool waits = error == ENXIO || error == EWOULDBLOCK;
+    if (waits && (granted.flags & O_NONBLOCK) == 0)
+      return openLater(caller, location, granted, Waiting::kHere);
+    if (error != ELOOP || (opening.flags & O_NOFOLLOW) != 0 || location.file) {
+      errno = error;
+      return finish(caller,
+                    (opening.flags & O_CREAT) != 0 ? DeniedOperation::kCreate : DeniedOperation::kWrite,
+                    location, -1);
+    }
+    if (const int followed = walk.follow(location); followed != 0)
+      return setting_.listener.fail(caller.call().id, followed);
+  }
+}
+
+// Reading a protected file that is there is no change, whatever else the flags would have done.
+bool FileCalls::mayOpen(const Caller& caller, const Location& location, Opening& opening) {
+  if (!changes(opening.flags)) return true;
+  if (location.file) {
+    if ((opening.flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL)) {
+      setting_.listener.fail(caller.call().id, EEXIST);
+      return false;
+    }
+    const std::optional<Refusal> refusal = setting_.names.judge(realPath(location.file.get()), Change::kMake);
+    if (refusal) refuse(caller, *refusal);
+    return !refusal;
+  }
+  if (location.name == "." || location.name == "..") return true;
+  std::optional<Refusal> refusal = setting_.names.judge(location.directory, location.name, Change::kMake);
+  if (!refusal) return true;
+  struct stat status {};
+  const bool there = fstatat(location.parent.get(), location.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+  const bool exclusive = (opening.flags & O_EXCL) != 0;
+  if (there && !exclusive && accessMode(opening.flags) == O_RDONLY && (opening.flags & O_TRUNC) == 0) {
+    opening.flags &= ~O_CREAT;
+    return true;
+  }
+  if (there && !S_ISLNK(status.st_mode)) refusal->denial.operation = DeniedOperation::kWrite;
+  if (there && exclusive && (opening.flags & O_CREAT) != 0) {
+    setting_.listener.fail(caller.call().id, EEXIST);
+  } else {
+    refuse(caller, *refusal);
+  }
+  return false;
+}
+
+void FileCalls::give(const Caller& caller, sandbox::Fd file, const Opening& opening) const {
+  if ((opening.flags & O_NONBLOCK) == 0) fcntl(file.get(), F_SETFL, opening.flags & kStatusFlags);
+  setting_.listener.give(
+      caller.call().id, file.get(),
+      (opening.flags & O_CLOEXEC) != 0 ? sandbox::OnExec::kClose : sandbox::OnExec::kKeepOpen);
+}
+
+// /dev/tty is another file to each session of processes; this process is in none that has one.
+void FileCalls::openTerminal(const Caller& caller, const Opening& opening) {
+  constexpr int kExclusive = O_CREAT | O_EXCL;
+  if ((opening.flags & kExclusive) == kExclusive) return setting_.listener.fail(caller.call().id, EEXIST);
+  const pid_t session = getsid(caller.process());
+  if (session != setting_.leader || !caller.isValid()) return setting_.listener.fail(caller.call().id, ENXIO);
+  sandbox::Fd file(::open(setting_.terminal.c_str(), (opening.flags & ~kExclusive) | O_CLOEXEC | O_NOCTTY));
+  if (!file) return setting_.listener.fail(caller.call().id, errno);
+  give(caller, std::move(file), opening);
+}
+
+// A FIFO without a reader, a file under a lease: another process waits, as the caller would.
+void FileCalls::openLater(const Caller& caller, const Location& location, const Opening& opening,
+                          Waiting waiting) {
+  const pid_t child = _Fork();
+  if (child > 0) return;
+  if (child < 0) return setting_.listener.fail(caller.call().id, errno);
+  long wait = kFirstWait;
+  while (caller.isValid()) {
+    sandbox::Fd file =
+        waiting == Waiting::kHere ? openNow(location, opening) : openFile(location, howOf(opening));
+    const int error = file ? 0 : errno;
+    if (file) give(caller, std::move(file), opening);
+    if (error != 0 && error != ENXIO && error != EWOULDBLOCK) setting_.listener.fail(caller.call().id, error);
+    if (error != ENXIO && error != EWOULDBLOCK) break;
+    waitAWhile(wait);
+  }
+  _exit(0);
+}
+
+}  // namespace factionos::session

@@ -1,0 +1,198 @@
+#include "workers/session/gofer.h"
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sandbox/enter.h"
+#include "sandbox/landlock.h"
+#include "sandbox/notify.h"
+#include "sandbox/seccomp_eval.h"
+#include "sandbox/tree.h"
+#include "workers/session/command_calls.h"
+#include "workers/session/file_calls.h"
+#include "workers/session/gofer_policy.h"
+#include "workers/session/guarded_names.h"
+
+namespace factionos::session {
+namespace {
+
+using sandbox::checked;
+using sandbox::SetupError;
+using sandbox::Step;
+
+// ---- Children: what a signal handler can reach
+
+volatile pid_t leader = 0;
+volatile int reportLine = -1;
+
+void report(GoferReport::Kind kind, int value) {
+  const GoferReport record{kind, value};
+  const ssize_t ignored = write(reportLine, &record, sizeof record);
+  static_cast<void>(ignored);
+}
+
+int waitStatusOf(const siginfo_t& info) {
+  constexpr int kCore = 0x80;
+  if (info.si_code == CLD_EXITED) return (info.si_status & 0xff) << 8;
+  return info.si_status | (info.si_code == CLD_DUMPED ? kCore : 0);
+}
+
+// Runs whenever a child has ended, also while the gofer waits for a call. The leader stays as it is: after it
+// the keeper ends everything.
+void reapChildren(int) {
+  const int error = errno;
+  while (true) {
+    siginfo_t info{};
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) != 0 || info.si_pid == 0) break;
+    if (info.si_pid == leader) {
+      report(GoferReport::Kind::kLeaderEnded, waitStatusOf(info));
+      leader = 0;
+      break;
+    }
+    if (leader == 0) break;
+    waitpid(info.si_pid, nullptr, __WALL);
+  }
+  errno = error;
+}
+
+void watchChildren() {
+  struct sigaction action {};
+  action.sa_handler = reapChildren;
+  action.sa_flags = SA_RESTART | SA_NOCLDSTOP;
+  checked(Step::kIdentity, sigaction(SIGCHLD, &action, nullptr), "signals_refused");
+}
+
+void handleChildren(int how) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  checked(Step::kIdentity, sigprocmask(how, &set, nullptr), "signals_refused");
+}
+
+// ---- Calls
+
+// A file system of processes that counts them as others do would name the wrong ones.
+bool seesProcesses() {
+  std::array<char, 16> text{};
+  const ssize_t size = readlink("/proc/self", text.data(), text.size());
+  pid_t number = 0;
+  if (size > 0) std::from_chars(text.data(), text.data() + size, number);
+  return number == getpid();
+}
+
+class Ignored final : public Failures {
+ public:
+  void failed(DeniedOperation, const Location&, int) override {}
+};
+
+std::uint16_t bounded(std::uint64_t number) {
+  return static_cast<std::uint16_t>(number);
+}
+
+Denial denialOf(const sandbox::Notification& call) {
+  if (call.number == SYS_socket || call.number == SYS_socketpair)
+    return {DeniedOperation::kConnect, DenialSource::kSeccomp, DeniedPlace::kNetwork,
+            bounded(call.arguments[0])};
+  return {DeniedOperation::kCall, DenialSource::kSeccomp, DeniedPlace::kNone,
+          bounded(static_cast<std::uint64_t>(call.number))};
+}
+
+seccomp_data dataOf(const sandbox::Notification& call) {
+  const auto& a = call.arguments;
+  return sandbox::callData(call.number, {a[0], a[1], a[2], a[3], a[4], a[5]});
+}
+
+[[noreturn]] void serve(const GoferPlan& plan, sandbox::Fd descriptor, pid_t leaderPid) {
+  const CommandScope& scope = plan.command->scope;
+  const sandbox::NotifyListener listener(std::move(descriptor));
+  const sandbox::SeccompPolicy calls = commandCalls(scope.network, plan.namespaces, sandbox::landlockAbi());
+  const GuardedNames names(scope.workspace, plan.paths, plan.namespaces.mount ? Mounted::kYes : Mounted::kNo);
+  Ignored failures;
+  FileCalls files({listener, names, *plan.denials, failures, scope.terminal, leaderPid, kUsualMask});
+  sandbox::LandlockPolicy asBefore;
+  asBefore.files.scope = sandbox::FileScope::kUnrestricted;
+  asBefore.scopes = {sandbox::Need::kOff, sandbox::Need::kOff};
+  sandbox::narrow(asBefore, goferCalls(), sandbox::Traps::kNone);
+
+  while (true) {
+    const std::optional<sandbox::Notification> call = listener.receive();
+    if (!call) continue;
+    // What is refused by numbers alone comes first: such an open makes no file.
+    if (const sandbox::Verdict verdict = sandbox::rulingOf(calls, dataOf(*call)).verdict;
+        verdict.kind == sandbox::Verdict::Kind::kErrno) {
+      plan.denials->add(denialOf(*call));
+      listener.fail(call->id, verdict.error);
+    } else if (!files.handle(*call)) {
+      listener.fail(call->id, ENOSYS);
+    }
+  }
+}
+
+// The command has no supervisor: it is left to be its parent.
+[[noreturn]] void waitForTheEnd() {
+  while (true) pause();
+}
+
+void closeAllButOwn(const GoferPlan& plan, int socket) {
+  const std::array<int, 6> keep = {STDIN_FILENO, STDOUT_FILENO,         STDERR_FILENO,
+                                   plan.line,    plan.denials->event(), socket};
+  sandbox::closeAllBut(keep);
+}
+
+// Everything that the command is held by but its own filter: namespaces, mounts, limits, Landlock. Then the
+// command, whose listener comes back over `pair`.
+[[noreturn]] void run(GoferPlan& plan) {
+  Command& command = *plan.command;
+  prctl(PR_SET_NAME, "gofer", 0, 0, 0);  // for who lists processes
+  int pair[2];
+  checked(Step::kDescriptors, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), "socketpair_refused");
+  sandbox::becomeSubreaper();
+  command.scope.keep = {
+      STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, command.terminal, command.workspace,    command.executable,
+      plan.status,  plan.line,     pair[0],       pair[1],          plan.denials->event()};
+  if (command.script >= 0) command.scope.keep.push_back(command.script);
+  enterFiles(command, plan.namespaces, plan.status);
+  const bool supervise = sandbox::canSupervise() && seesProcesses();
+
+  handleChildren(SIG_BLOCK);  // until it is known which of them is the leader
+  watchChildren();
+  const pid_t child = checked(Step::kIdentity, _Fork(), "fork_refused");  // as the keeper does
+  if (child == 0) becomeCommand(command, plan.namespaces, supervise ? pair[1] : -1, plan.status);
+  reportLine = plan.line;
+  leader = child;
+  closeAllButOwn(plan, pair[0]);
+  report(GoferReport::Kind::kLeader, child);
+  handleChildren(SIG_UNBLOCK);
+
+  sandbox::Fd listener = supervise ? sandbox::receiveListener(pair[0]) : sandbox::Fd();
+  close(pair[0]);
+  if (!listener) waitForTheEnd();
+  serve(plan, std::move(listener), child);
+}
+
+}  // namespace
+
+[[noreturn]] void runGofer(GoferPlan& plan) noexcept {
+  try {
+    run(plan);
+  } catch (const SetupError& error) {
+    tellFailure(plan.status, error);
+  } catch (const std::exception&) {
+    tellFailure(plan.status, SetupError(Step::kTree, 0, "internal_error"));
+  }
+  _exit(1);
+}
+
+}  // namespace factionos::session

@@ -1,0 +1,115 @@
+#include "workers/session/guarded_names.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+namespace factionos::session {
+namespace {
+
+// What git reads as its own repository's settings below here, whether it is there yet or not.
+constexpr std::array<std::string_view, 2> kRepositories = {".git/modules", ".git/worktrees"};
+constexpr std::array<std::string_view, 4> kSettings = {"config", "config.worktree", "commondir", "hooks"};
+// Of a repository, where names are free: a branch may be called config.
+constexpr std::array<std::string_view, 6> kFree = {"objects", "refs", "logs", "info", "lfs", "rr-cache"};
+
+bool isOneOf(const auto& list, std::string_view name) {
+  return std::ranges::find(list, name) != list.end();
+}
+
+bool isBelow(std::string_view path, std::string_view directory) {
+  return path.size() > directory.size() && path.starts_with(directory) && path[directory.size()] == '/';
+}
+
+// Whether `path` is, or lies in, settings of a submodule or a linked work tree.
+bool isSettings(std::string_view path) {
+  const auto area = std::ranges::find_if(kRepositories, [path](auto each) { return isBelow(path, each); });
+  if (area == kRepositories.end()) return false;
+  std::string_view rest = path.substr(area->size() + 1);
+  while (true) {
+    const std::size_t slash = rest.find('/');
+    const std::string_view part = rest.substr(0, slash);
+    if (isOneOf(kSettings, part)) return true;
+    if (isOneOf(kFree, part) || slash == std::string_view::npos) return false;
+    rest.remove_prefix(slash + 1);
+  }
+}
+
+// Where a tree that is brought may hold settings.
+bool mayHoldSettings(std::string_view path) {
+  return std::ranges::any_of(kRepositories,
+                             [path](auto each) { return path == each || isBelow(path, each); });
+}
+
+}  // namespace
+
+GuardedNames::GuardedNames(std::string workspace, const ProtectedPaths& paths, Mounted mounted)
+    : workspace_(std::move(workspace)) {
+  for (const KeptName& name : paths.names) names_.insert_or_assign(name.path, Entry{name.keep, false});
+  if (mounted == Mounted::kNo) return;
+  for (const ProtectedPath& path : paths.present) {
+    if (const auto found = names_.find(path.path); found != names_.end()) found->second.mounted = true;
+  }
+}
+
+// Relative to the workspace; nothing if it lies elsewhere.
+std::optional<std::string> GuardedNames::inside(std::string_view directory, std::string_view name) const {
+  if (directory != workspace_ && !isBelow(directory, workspace_)) return std::nullopt;
+  std::string path(directory.substr(std::min(workspace_.size() + 1, directory.size())));
+  if (!path.empty()) path += '/';
+  return path += name;
+}
+
+std::optional<Refusal> GuardedNames::judge(std::string_view directory, std::string_view name,
+                                           Change change) const {
+  const std::optional<std::string> path = inside(directory, name);
+  return path ? judgeInside(*path, change) : std::nullopt;
+}
+
+Change GuardedNames::bringing(std::string_view fromDirectory, std::string_view fromName) const {
+  const std::optional<std::string> path = inside(fromDirectory, fromName);
+  const bool alike =
+      path && std::ranges::any_of(kRepositories, [&path](auto each) { return isBelow(*path, each); });
+  return alike ? Change::kShift : Change::kBring;
+}
+
+std::optional<Refusal> GuardedNames::judge(std::string_view path, Change change) const {
+  return isBelow(path, workspace_) ? judgeInside(path.substr(workspace_.size() + 1), change) : std::nullopt;
+}
+
+std::optional<Refusal> GuardedNames::judgeInside(std::string_view path, Change change) const {
+  for (std::size_t end = path.find('/');; end = path.find('/', end + 1)) {
+    const std::string_view part = path.substr(0, end);
+    const bool itself = part.size() == path.size();
+    const auto found = names_.find(part);
+    if (found != names_.end()) {
+      const Entry& entry = found->second;
+      // A directory on the way may be made, empty. What lies in it is looked at by its own name.
+      const bool passes = entry.keep == Keep::kPlace && (!itself || change == Change::kMakeDirectory);
+      if (!passes) return refusal(part, change, entry.mounted, itself);
+    }
+    if (itself) break;
+  }
+  if (isSettings(path) || (change == Change::kBring && mayHoldSettings(path)))
+    return refusal({}, change, false, false);
+  return std::nullopt;
+}
+
+Refusal GuardedNames::refusal(std::string_view name, Change change, bool mounted, bool itself) {
+  const auto names = protectedNames();
+  const auto known = std::ranges::find(names, name, &ProtectedName::path);
+  Denial denial{change == Change::kRemove || change == Change::kAlias ? DeniedOperation::kWrite
+                                                                      : DeniedOperation::kCreate,
+                DenialSource::kSupervisor, DeniedPlace::kProtectedByGit, 0};
+  if (known != names.end()) {
+    denial.place = DeniedPlace::kProtected;
+    denial.detail = static_cast<std::uint16_t>(known - names.begin());
+  }
+  if (!mounted) return {EACCES, denial};
+  denial.source = DenialSource::kNamespace;
+  if (change == Change::kAlias) return {EXDEV, denial};
+  const bool moved = change == Change::kBring || change == Change::kShift || change == Change::kRemove;
+  return {itself && moved ? EBUSY : EROFS, denial};
+}
+
+}  // namespace factionos::session

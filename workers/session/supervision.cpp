@@ -1,0 +1,37 @@
+#include "workers/session/supervision.h"
+
+#include <cerrno>
+
+#include "sandbox/families.h"
+#include "workers/session/command_calls.h"
+
+namespace factionos::session {
+
+namespace families = sandbox::families;
+
+Supervision supervisionOf(const sandbox::NamespacePosture& namespaces, ProtectedLinks links,
+                          int landlockAbi) {
+  return {.writes = !namespaces.mount,
+          .removals = !namespaces.mount || links == ProtectedLinks::kSome,
+          .sockets = mayUseUnixSockets(namespaces, landlockAbi)};
+}
+
+sandbox::SeccompPolicy supervised(sandbox::SeccompPolicy calls, const Supervision& supervision) {
+  using sandbox::notify;
+  using sandbox::Verdict;
+  for (sandbox::SeccompRule& rule : calls.rules) {
+    const bool attempt = rule.verdict == Verdict::fail(EPERM) || rule.verdict == Verdict::fail(EACCES);
+    if (attempt) rule.verdict = Verdict::notify();
+  }
+  calls.rules.push_back(notify(families::makingNames(), "carried out by the gofer: protected names"));
+  calls.rules.push_back(notify(families::creationMask(), "the gofer makes files with the caller's"));
+  if (supervision.writes)
+    calls.rules.push_back(notify(families::openingToWrite(), "no mount keeps protected files"));
+  if (supervision.removals)
+    calls.rules.push_back(notify(families::removingNames(), "no mount keeps protected links"));
+  if (supervision.sockets)
+    calls.rules.push_back(notify(families::binding(), "a socket's file is a name, too"));
+  return calls;
+}
+
+}  // namespace factionos::session
