@@ -36,7 +36,7 @@ void defaultSignals() {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-// Between fork and exec: system calls alone.
+// Between vfork and exec, in memory that is the launcher's: system calls alone.
 [[noreturn]] void become(const WorkerImage& image, char* const* argv, char* const* environment) {
   defaultSignals();
   const int directory = raise(image.directory);
@@ -60,9 +60,17 @@ pid_t spawn(WorkerImage image) {
   words.insert(words.end(), image.arguments.begin(), image.arguments.end());
   const std::vector<char*> argv = sandbox::environmentPointers(words);
   const std::vector<char*> environment = sandbox::environmentPointers(image.environment);
-  const pid_t child = fork();
-  if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  // A handler of ours must not run in the child, which shares our memory until it executes; it has them off
+  // before it takes signals again.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &before);
+  const pid_t child = vfork();
   if (child == 0) become(image, argv.data(), environment.data());
+  const int error = errno;
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  if (child < 0) throw std::system_error(error, std::generic_category(), "vfork");
   return child;
 }
 

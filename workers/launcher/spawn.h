@@ -1,4 +1,5 @@
-// Fork and exec, with nothing of ours between them.
+// vfork and exec, with nothing of ours between them: a copy of the page tables, and of each page that the
+// loop writes to after it, would cost more than the exec.
 #pragma once
 
 #include <string>

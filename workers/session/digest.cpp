@@ -1,8 +1,8 @@
 #include "workers/session/digest.h"
 
 #include <cerrno>
+#include <memory>
 #include <utility>
-#include <vector>
 
 #include <fcntl.h>
 #include <sodium.h>
@@ -11,7 +11,7 @@
 namespace factionos::session {
 namespace {
 
-constexpr std::size_t kChunk = std::size_t{1} << 18;
+constexpr std::size_t kChunk = std::size_t{1} << 16;
 
 bool sameTime(const timespec& a, const timespec& b) {
   return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
@@ -81,14 +81,15 @@ std::variant<Hashed, Denied> hashFile(int file, std::uint64_t limit) {
   if (static_cast<std::uint64_t>(before.st_size) > limit) return Denied{"file_too_large"};
 
   Blake2b hash;
-  std::vector<unsigned char> chunk(kChunk);
+  const auto chunk =
+      std::make_unique_for_overwrite<unsigned char[]>(kChunk);  // no page that a file does not fill
   off_t offset = 0;
   for (;;) {
-    const ssize_t got = pread(file, chunk.data(), chunk.size(), offset);
+    const ssize_t got = pread(file, chunk.get(), kChunk, offset);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return Denied{"file_unreadable"};
     if (got == 0) break;
-    hash.add(chunk.data(), static_cast<std::size_t>(got));
+    hash.add(chunk.get(), static_cast<std::size_t>(got));
     offset += got;
     if (offset > before.st_size) return Denied{"file_changing"};
   }
