@@ -113,7 +113,7 @@ TEST_P(ManySessions, P34_LeaveNoDescriptorAndNoProcessBehind) {
   Broker broker;
   broker.run(argv({"true"}));
   const std::size_t own = countOf(getpid());
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 220; ++i) {
     const Result result = broker.run(argv({"true"}, GetParam()));
     ASSERT_EQ(result.denial, "") << i;
     ASSERT_EQ(result.code, 0) << i;
