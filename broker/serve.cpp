@@ -134,6 +134,10 @@ ExecutorTable executorTable(const Readiness& readiness, const MaskRules& masks) 
       return Unready{.reason = "pty_unavailable", .refused = {.code = schema::ProblemCode::PTY_UNAVAILABLE}};
     return notMasked(masks);
   });
+  table.add(policy::Family::kFile, [&readiness, &masks]() -> std::optional<Unready> {
+    if (auto unready = noSandbox(readiness)) return unready;
+    return notMasked(masks);
+  });
   return table;
 }
 
@@ -217,6 +221,10 @@ int serve(Gathered gathered) {
   const auto executors = executorTable(readiness, gathered.masks);
   ActionRunner runner(core, actions, rules, executors);
   TerminalExecutor terminal(core, actions, runner, sessions, workers, gathered.masks);
+  FileExecutor files(core, runner, workers, gathered.masks);
+  KJ_DEFER(runner.abandon());
+  // Before anything is served, so that nobody changes what is still being asked about.
+  runner.reconcile(policy::Family::kFile, files).wait(loop.waitScope());
   Events events(core);
   Services services{
       .core = core,
@@ -226,6 +234,7 @@ int serve(Gathered gathered) {
       .sessions = sessions,
       .executors = executors,
       .terminal = terminal,
+      .files = files,
       .events = events,
       .tokens = tokens,
       .uids = uids,

@@ -7,6 +7,7 @@
 #include <capnp/dynamic.h>
 
 #include "broker/actions/view.h"
+#include "broker/api/answers.h"
 #include "broker/api/audit_view.h"
 #include "broker/audit/reader.h"
 #include "protocol/json/canonical.h"
@@ -44,14 +45,6 @@ std::uint8_t numberOf(schema::Signal signal) {
       break;
   }
   return SIGKILL;
-}
-
-template <typename Context>
-using ResultsOf = std::decay_t<decltype(std::declval<Context&>().getResults())>;
-
-template <typename Context>
-void refuse(Context& context, const Refused& refused) {
-  actions::fill(refused, reply<Boundary::kApiError>(context).init(&ResultsOf<Context>::initProblem));
 }
 
 // Runs `again` until it says that it has answered, each time that `changed` resolves, at most until
@@ -300,21 +293,6 @@ kj::Promise<void> ApiService::terminalPreview(TerminalPreviewContext context) {
         results.set(&R::setDecision, actions::toSchema(preview.decision.verdict));
         results.set(&R::setReason, Redactor::code(audit::Code::of(policy::label(preview.decision.cause))));
       });
-}
-
-template <typename Context>
-void ApiService::answerAction(Context& context, ActionReply&& outcome) {
-  if (const auto* refused = std::get_if<Refused>(&outcome)) return refuse(context, *refused);
-  if (const auto* waits = std::get_if<ActionWaits>(&outcome)) {
-    using R = ResultsOf<Context>;
-    auto results = reply<Boundary::kApiResponse>(context);
-    results.init(&R::initMeta).set(&schema::ReplyMeta::Builder::setStatus, 202);
-    actions::fillAction(waits->row, nonceFor(waits->row), results.init(&R::initAction));
-    return;
-  }
-  const auto& stored = std::get<StoredReply>(outcome);
-  using Results = typename std::decay_t<decltype(context.getResults())>::Builds;
-  answerWith<Results>(context, stored.bytes, stored.status, stored.replay);
 }
 
 kj::Promise<void> ApiService::terminalRun(TerminalRunContext context) {

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "broker/actions/view.h"
+#include "broker/api/answers.h"
 #include "broker/api/request_table.h"
 #include "broker/api/services.h"
 
@@ -30,6 +32,14 @@ class ApiService final : public schema::Api::Server {
   kj::Promise<void> sessionResize(SessionResizeContext context) override;
   kj::Promise<void> sessionKill(SessionKillContext context) override;
   kj::Promise<void> sessionRestart(SessionRestartContext context) override;
+  kj::Promise<void> fileList(FileListContext context) override;
+  kj::Promise<void> fileStat(FileStatContext context) override;
+  kj::Promise<void> fileRead(FileReadContext context) override;
+  kj::Promise<void> fileWrite(FileWriteContext context) override;
+  kj::Promise<void> fileEdit(FileEditContext context) override;
+  kj::Promise<void> fileDiff(FileDiffContext context) override;
+  kj::Promise<void> fileDelete(FileDeleteContext context) override;
+  kj::Promise<void> fileRestore(FileRestoreContext context) override;
   kj::Promise<void> auditList(AuditListContext context) override;
   kj::Promise<void> auditVerify(AuditVerifyContext context) override;
 
@@ -51,5 +61,20 @@ class ApiService final : public schema::Api::Server {
   Caller caller_;
   std::vector<std::uint32_t> inFlight_;
 };
+
+template <typename Context>
+void ApiService::answerAction(Context& context, ActionReply&& outcome) {
+  if (const auto* refused = std::get_if<Refused>(&outcome)) return refuse(context, *refused);
+  if (const auto* waits = std::get_if<ActionWaits>(&outcome)) {
+    using R = ResultsOf<Context>;
+    auto results = actions::reply<redaction::Boundary::kApiResponse>(context);
+    results.init(&R::initMeta).set(&schema::ReplyMeta::Builder::setStatus, 202);
+    actions::fillAction(waits->row, nonceFor(waits->row), results.init(&R::initAction));
+    return;
+  }
+  const auto& stored = std::get<StoredReply>(outcome);
+  using Results = typename std::decay_t<decltype(context.getResults())>::Builds;
+  answerWith<Results>(context, stored.bytes, stored.status, stored.replay);
+}
 
 }  // namespace factionos::broker

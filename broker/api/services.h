@@ -3,6 +3,7 @@
 #include "broker/core/action_book.h"
 #include "broker/core/core.h"
 #include "broker/core/rule_book.h"
+#include "broker/executors/file_executor.h"
 #include "broker/executors/session_book.h"
 #include "broker/executors/terminal.h"
 #include "broker/home/home.h"
@@ -39,6 +40,7 @@ struct Services {
   SessionBook& sessions;
   const ExecutorTable& executors;
   TerminalExecutor& terminal;
+  FileExecutor& files;
   Events& events;
   identity::TokenIndex& tokens;
   identity::UidTable& uids;

@@ -19,7 +19,8 @@ identity::ScopeSet scopesFrom(std::uint32_t bits);
 // The live tokens of the state, for the index that logins are judged by.
 void loadTokens(state::Database& reader, identity::TokenIndex& index);
 
-// A token may not bear the name of a user that the unix socket knows, or of the operator: policy's rules know principals by name.
+// A token may not bear the name of a user that the unix socket knows, or of the operator: policy's rules know
+// principals by name.
 bool isReserved(const home::Config& config, std::string_view name);
 
 // Inside a mutation: the row and its record. Throws Refusal for a name in use.

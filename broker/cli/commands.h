@@ -23,6 +23,7 @@ void addAdminCommands(CLI::App& app, Context& context, Action& action);    // gr
 void addAuditCommands(CLI::App& app, Context& context, Action& action);    // audit
 void addStatusCommands(CLI::App& app, Context& context, Action& action);   // status
 void addRunCommand(CLI::App& app, Context& context, Action& action);       // run
+void addFileCommands(CLI::App& app, Context& context, Action& action);     // file
 void addSandboxCommands(CLI::App& app, Context& context, Action& action);  // sandbox
 void addVerifyCommand(CLI::App& sandbox, Context& context, Action& action);  // verify, below it
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "broker/cli/commands.h"
-#include "broker/cli/http_client.h"
+#include "broker/cli/guarded_call.h"
 #include "broker/cli/run_terminal.h"
 
 namespace factionos::cli {
@@ -24,49 +24,21 @@ struct Options {
 // The session's own exit status, as a shell tells it.
 constexpr int kSignalBase = 128;
 
-std::string text(simdjson::dom::element element, const char* member) {
-  std::string_view value;
-  return element[member].get(value) == simdjson::SUCCESS ? std::string(value) : std::string();
-}
-
-std::uint64_t number(simdjson::dom::element element, const char* member) {
-  std::uint64_t value = 0;
-  return element[member].get(value) == simdjson::SUCCESS ? value : 0;
-}
-
-[[noreturn]] void stopOn(const HttpReply& reply) {
-  simdjson::dom::parser parser;
-  simdjson::dom::element problem;
-  if (parser.parse(reply.body).get(problem) != simdjson::SUCCESS)
-    throw Stop(kFailed, "the broker answered " + std::to_string(reply.status));
-  auto line = text(problem, "title");
-  if (const auto detail = text(problem, "detail"); !detail.empty()) line += ": " + detail;
-  if (const auto field = text(problem, "field"); !field.empty()) line += " (" + field + ")";
-  line += ". " + text(problem, "recovery");
-  const bool refused = reply.status == 403 || reply.status == 401 || reply.status == 409;
-  throw Stop(refused ? kRefused : kFailed, line);
-}
-
 class Runner {
  public:
   Runner(const Context& context, const Options& options)
-      : context_(context),
-        options_(options),
-        client_(context.socketPath(home::kApiSocketName), options.token),
-        key_(randomKey()) {}
+      : context_(context), options_(options), call_(context, options.token), client_(call_.client()) {}
 
   int run() {
-    auto reply = client_.post("/v1/terminal/run", body({}), key_);
-    if (reply.status == 202) reply = afterDecision(reply);
-    if (reply.status != 201) stopOn(reply);
+    const auto reply = call_.guarded("/v1/terminal/run", body());
     simdjson::dom::parser parser;
     const simdjson::dom::element document = parser.parse(reply.body);
-    return stream(text(document["session"], "id"));
+    return stream(textOf(document["session"], "id"));
   }
 
  private:
-  std::string body(const std::string& approval) const {
-    std::string out = "{\"workspace\":" + jsonText(options_.workspace);
+  std::string body() const {
+    std::string out = "\"workspace\":" + jsonText(options_.workspace);
     if (!options_.shell.empty()) {
       out += ",\"shell\":" + jsonText(options_.shell);
     } else {
@@ -80,43 +52,7 @@ class Runner {
         ",\"cols\":" + std::to_string(firstWindow_.cols) + ",\"rows\":" + std::to_string(firstWindow_.rows);
     if (options_.timeoutSeconds != 0)
       out += ",\"timeoutMs\":" + std::to_string(std::uint64_t{options_.timeoutSeconds} * 1000);
-    return out + approval + "}";
-  }
-
-  void showCard(simdjson::dom::element action) const {
-    const auto card = action["card"].value();
-    std::cerr << "waiting for approval: " << text(card, "operationClass") << " on " << text(card, "target")
-              << ", risk " << text(card, "risk") << "\n"
-              << "  expected change  " << text(card, "expectedMutation") << "\n"
-              << "  rollback         " << text(card, "rollback") << "\n"
-              << "  operator         factionos approve " << text(action, "id") << " --revision "
-              << number(action, "revision") << "\n";
-  }
-
-  // Waits for the operator and sends the same request with the approval.
-  HttpReply afterDecision(const HttpReply& proposed) {
-    simdjson::dom::parser parser;
-    simdjson::dom::element document = parser.parse(proposed.body);
-    simdjson::dom::element action = document["action"];
-    const auto id = text(action, "id");
-    showCard(action);
-    auto revision = number(action, "revision");
-    auto state = text(action, "state");
-    while (state == "proposed") {
-      const auto reply =
-          client_.get("/v1/actions/" + id + "?waitMs=30000&seenRevision=" + std::to_string(revision));
-      if (reply.status != 200) stopOn(reply);
-      document = parser.parse(reply.body);
-      action = document["action"];
-      revision = number(action, "revision");
-      state = text(action, "state");
-    }
-    if (state == "rejected") throw Stop(kRefused, "the operator rejected it");
-    if (state == "expired") throw Stop(kRefused, "nobody decided in time");
-    return client_.post("/v1/terminal/run",
-                        body(",\"approval\":{\"actionId\":" + jsonText(id) +
-                             ",\"expectedRevision\":" + std::to_string(revision) + "}"),
-                        key_);
+    return out;
   }
 
   int stream(const std::string& id) {
@@ -152,19 +88,19 @@ class Runner {
       const simdjson::dom::element document = parser.parse(reply.body);
       const auto session = document["session"].value();
       const auto output = session["output"].value();
-      if (const auto gap = number(output, "gapBytes"); gap != 0)
+      if (const auto gap = numberOf(output, "gapBytes"); gap != 0)
         std::cerr << "[" << gap << " bytes were dropped]\n";
-      std::cout << text(output, "text") << std::flush;
-      const auto after = number(output, "next");
-      const bool more = after != next && after < number(output, "totalBytes");
+      std::cout << textOf(output, "text") << std::flush;
+      const auto after = numberOf(output, "next");
+      const bool more = after != next && after < numberOf(output, "totalBytes");
       next = after;
-      if (!more && text(session, "state") == "ended") return statusOf(session);
+      if (!more && textOf(session, "state") == "ended") return statusOf(session);
     }
   }
 
   static int statusOf(simdjson::dom::element session) {
     std::uint64_t value = 0;
-    const auto failure = text(session, "failureCode");
+    const auto failure = textOf(session, "failureCode");
     if (failure == "timed_out" || failure.starts_with("limit_") || failure.starts_with("worker_"))
       std::cerr << "factionos: " << failure << "\n";
     simdjson::dom::element exit;
@@ -176,8 +112,8 @@ class Runner {
 
   const Context& context_;
   const Options& options_;
-  HttpClient client_;
-  std::string key_;
+  GuardedCall call_;
+  HttpClient& client_;
   // What runs is what was approved: the request keeps the size that it began with.
   WindowSize firstWindow_ = windowSize();
 };

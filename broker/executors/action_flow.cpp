@@ -357,10 +357,10 @@ kj::Promise<ActionReply> ActionFlow::fail(Failed failed) {
     actions::fill(failed.refused, results.init(&schema::ProblemReply::Builder::initProblem));
   });
   const auto code = failureCode(failed);
-  const auto record = [this, bytes, code, status](state::Transaction& transaction) {
+  const auto record = [this, bytes, code, status, event = failed.event](state::Transaction& transaction) {
     core_.idempotency.finish(transaction, *handle_, status, bytes, core_.lived.now());
     return actions::apply(transaction, action_->id,
-                          {.event = actions::Event::kFail, .failure = code, .note = actions::KeyNote::kDone});
+                          {.event = event, .failure = code, .note = actions::KeyNote::kDone});
   };
   return insist<state::ActionRow>(Step::kFail, record,
                                   [this](const state::ActionRow& row) { runner_.actions_.changed(row); })
@@ -381,7 +381,7 @@ kj::Promise<Outcome<T>> ActionFlow::insist(Step step, std::function<T(state::Tra
       auto again = core_.timer.afterDelay(kRecordRetry).then([this, step, change, made]() {
         return insist<T>(step, change, made).ignoreResult();
       });
-      runner_.tasks_.add(again.attach(kj::addRef(*this)));
+      runner_.tasks_->add(again.attach(kj::addRef(*this)));
     }
     return kj::mv(outcome);
   });

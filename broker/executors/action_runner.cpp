@@ -44,7 +44,11 @@ std::optional<Approved> Approved::from(schema::Approval::Reader approval) {
 }
 
 ActionRunner::ActionRunner(Core& core, ActionBook& actions, RuleBook& rules, const ExecutorTable& executors)
-    : core_(core), actions_(actions), rules_(rules), executors_(executors), tasks_(*this) {}
+    : core_(core),
+      actions_(actions),
+      rules_(rules),
+      executors_(executors),
+      tasks_(kj::heap<kj::TaskSet>(static_cast<kj::TaskSet::ErrorHandler&>(*this))) {}
 
 ActionRunner::~ActionRunner() noexcept(false) = default;
 
@@ -56,7 +60,7 @@ kj::Promise<ActionReply> ActionRunner::carryOut(const Caller& caller, std::strin
   auto done = flow->answer(std::move(key))
                   .then([shared](ActionReply&& reply) { (*shared)->fulfill(kj::mv(reply)); },
                         [shared](kj::Exception&& exception) { (*shared)->reject(kj::mv(exception)); });
-  tasks_.add(done.attach(kj::mv(flow)));
+  tasks_->add(done.attach(kj::mv(flow)));
   return kj::mv(paf.promise);
 }
 

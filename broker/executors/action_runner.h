@@ -74,7 +74,9 @@ class ActionRunner final : private kj::TaskSet::ErrorHandler {
   // No more requests are taken.
   void close() { closing_ = true; }
   // Resolves when nothing is under way.
-  kj::Promise<void> idle() { return tasks_.onEmpty(); }
+  kj::Promise<void> idle() { return tasks_->onEmpty(); }
+  // Drops what is under way: effects work with their executors, which go before this.
+  void abandon() { tasks_ = nullptr; }
 
  private:
   friend class ActionFlow;
@@ -89,7 +91,7 @@ class ActionRunner final : private kj::TaskSet::ErrorHandler {
   KeysUnderWay keys_;
   ResourceLocks locks_;
   bool closing_ = false;
-  kj::TaskSet tasks_;
+  kj::Own<kj::TaskSet> tasks_;
 };
 
 }  // namespace factionos::broker

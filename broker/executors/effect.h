@@ -61,7 +61,8 @@ struct Done {
 };
 struct Failed {
   Refused refused;
-  const char* failure = nullptr;  // the code on record; null: the problem's own
+  const char* failure = nullptr;                 // the code on record; null: the problem's own
+  actions::Event event = actions::Event::kFail;  // or kLose: nobody can tell whether it happened
 };
 using EffectEnd = std::variant<Done, Failed>;
 

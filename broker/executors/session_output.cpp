@@ -29,6 +29,14 @@ struct MaskRules::Compiled {
   std::shared_ptr<const redaction::LiteralAutomaton> secrets;
 };
 
+redaction::MaskedText MaskRules::mask(std::string_view raw, std::size_t maxBytes) const {
+  return redaction::maskText(compiled_->patterns, compiled_->secrets, raw, maxBytes);
+}
+
+redaction::MaskedText MaskRules::maskBytes(std::string_view raw) const {
+  return redaction::maskBytes(compiled_->patterns, compiled_->secrets, raw);
+}
+
 MaskRules::MaskRules(const std::vector<std::string>& secrets, std::uint32_t unreadable)
     : coverage_{.known = 0, .weak = 0, .refused = unreadable}, compiled_(std::make_unique<Compiled>()) {
   using Added = redaction::KnownSecrets::Added;

@@ -28,6 +28,9 @@ class MaskRules {
   explicit MaskRules(const std::vector<std::string>& secrets, std::uint32_t unreadable = 0);
   MaskRules(MaskRules&&) noexcept;
   ~MaskRules();
+  // A whole text, or a whole piece of bytes, at most `maxBytes` of it. Throws where it can't be masked.
+  redaction::MaskedText mask(std::string_view raw, std::size_t maxBytes) const;
+  redaction::MaskedText maskBytes(std::string_view raw) const;
   struct Compiled;
   const Compiled& compiled() const { return *compiled_; }
   const Coverage& coverage() const { return coverage_; }

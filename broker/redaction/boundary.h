@@ -61,8 +61,9 @@ enum class Category : std::uint8_t {
   kVolumes,
   kImageInspect,
   kWorkspacePath,
+  kFileName,  // and a path within a workspace
 };
-inline constexpr std::size_t kCategoryCount = 35;
+inline constexpr std::size_t kCategoryCount = 36;
 
 // The most that may cross. Each is made by one function of the boundary's Redactor and by nothing else.
 enum class Verdict : std::uint8_t {

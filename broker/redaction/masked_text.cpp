@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include <sodium.h>
+
 #include "broker/redaction/masker.h"
 #include "broker/redaction/output.h"
 
@@ -22,6 +24,31 @@ MaskedText maskText(const PatternSet& patterns, std::shared_ptr<const LiteralAut
   if (const std::uint64_t dropped = window.totalBytes() - head.next(); dropped > 0) {
     result.text_ += "[dropped:" + std::to_string(dropped) + "]";
   }
+  return result;
+}
+
+namespace {
+
+struct Collected final : MaskedSink {
+  void onMasked(MaskedBytes bytes) override { text += bytes.view(); }
+  std::string text;
+};
+
+}  // namespace
+
+MaskedText maskBytes(const PatternSet& patterns, std::shared_ptr<const LiteralAutomaton> secrets,
+                     std::string_view raw) {
+  Collected masked;
+  Masker masker(patterns, std::move(secrets));
+  masker.feed(std::as_bytes(std::span(raw)), Masker::Time{}, masked);
+  masker.finish(masked);
+  const std::string& bytes = masked.text;
+  MaskedText result;
+  result.text_.resize(sodium_base64_ENCODED_LEN(bytes.size(), sodium_base64_VARIANT_ORIGINAL));
+  sodium_bin2base64(result.text_.data(), result.text_.size(),
+                    reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
+                    sodium_base64_VARIANT_ORIGINAL);
+  result.text_.pop_back();  // its NUL
   return result;
 }
 

@@ -15,6 +15,8 @@ class MaskedText {
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
  private:
+  friend MaskedText maskBytes(const PatternSet& patterns, std::shared_ptr<const LiteralAutomaton> secrets,
+                              std::string_view raw);
   friend MaskedText maskText(const PatternSet& patterns, std::shared_ptr<const LiteralAutomaton> secrets,
                              std::string_view raw, std::size_t maxBytes);
   MaskedText() = default;
@@ -26,5 +28,9 @@ class MaskedText {
 // for the time of the call). Throws MaskerFault or std::bad_alloc: then there is no text.
 [[nodiscard]] MaskedText maskText(const PatternSet& patterns, std::shared_ptr<const LiteralAutomaton> secrets,
                                   std::string_view raw, std::size_t maxBytes);
+
+// The same for bytes that are no text: what the masker leaves of them, as base64, all of it.
+[[nodiscard]] MaskedText maskBytes(const PatternSet& patterns,
+                                   std::shared_ptr<const LiteralAutomaton> secrets, std::string_view raw);
 
 }  // namespace factionos::redaction

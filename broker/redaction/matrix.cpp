@@ -46,13 +46,14 @@ constexpr std::array<std::string_view, kCategoryCount> kCategoryNames = {
     "volumes",
     "image_inspect",
     "workspace_path",
+    "file_name",
 };
 
 constexpr std::array<std::string_view, 7> kVerdictNames = {
     "never", "count", "label", "digest", "masked_bounded", "operator_only", "scoped",
 };
 
-constexpr std::array<unsigned, kBoundaryCount> kVersions = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+constexpr std::array<unsigned, kBoundaryCount> kVersions = {2, 1, 2, 2, 1, 1, 2, 2, 1, 2, 2, 1};
 
 void appendPadded(std::string& out, std::string_view text, std::size_t width) {
   out.append(text).append(width > text.size() ? width - text.size() : 1, ' ');

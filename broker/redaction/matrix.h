@@ -100,6 +100,7 @@ inline constexpr std::array<MatrixRow, kCategoryCount> kMatrix = {
     detail::row(Category::kVolumes,            ". . . . . . . . . . . ."),
     detail::row(Category::kImageInspect,       ". . . . . . . . . . . ."),
     detail::row(Category::kWorkspacePath,      ". . . o . . . . . . s .", "the operator's own configuration; the worker of that workspace"),
+    detail::row(Category::kFileName,           "m . l m . . l l . l s .", "a listing shows names; a card and its record the last one as a label; its worker opens it"),
 };
 // clang-format on
 

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "broker/profile.h"
+#include "workers/file/policy.h"
 #include "workers/front/policy.h"
 #include "workers/launcher/policy.h"
 #include "workers/pty/policy.h"
@@ -31,6 +32,10 @@ sandbox::Policy front(const Scene&) {
 
 sandbox::Policy pty(const Scene&) {
   return pty::policy();
+}
+
+sandbox::Policy file(const Scene& scene) {
+  return file::policy(scene.workspace);
 }
 
 sandbox::Policy sessionStart(const Scene& scene) {
@@ -74,6 +79,7 @@ constexpr std::array kProfiles = {
             launcher},
     Profile{"front", "front", "parses what strangers send over HTTP", "launcher", nullptr, front},
     Profile{"pty", "pty", "pumps the bytes of one terminal", "launcher", nullptr, pty},
+    Profile{"file", "file", "reads and changes the files of one workspace", "launcher", nullptr, file},
     Profile{"session", "session", "resolves and hashes one command, builds its sandbox", "launcher", nullptr,
             sessionStart},
     Profile{"session-running", "session", "supervises a command that runs: listens, reaps, kills", "session",

@@ -93,6 +93,7 @@ Question ask(const Profile& profile, const World& world) {
   scene.support = world.support;
   scene.namespaces = namespacesOf(profile, world.support);
   scene.home = world.home;
+  scene.workspace = world.workspaceHandle;
   settle(scene.command, world, scene.namespaces);
   Question question;
   question.scene.policy = profile.policy(scene);

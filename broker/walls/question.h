@@ -15,7 +15,7 @@ namespace factionos::walls {
 // What a session would know before it starts the command.
 struct World {
   std::string workspace;     // real
-  int workspaceHandle = -1;  // O_PATH, borrowed; -1: nothing is protected
+  int workspaceHandle = -1;  // O_PATH, borrowed; -1: nothing is protected, and nothing a file worker's
   std::string scratch;       // the directory that holds the sessions' own, where there is no mount namespace
   std::vector<std::string> programPaths;
   std::vector<std::string> readPaths;

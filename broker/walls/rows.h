@@ -25,12 +25,21 @@ struct Row {
   std::vector<std::string_view> forbidden;
 };
 
-inline const std::vector<std::string_view> kAll = {"broker",       "launcher",      "front",
-                                                   "pty",          "session",       "session-running",
-                                                   "keeper",       "command",       "command-loopback",
-                                                   "command-full", "command-plain", "command-full-plain"};
-inline const std::vector<std::string_view> kListed = {"broker", "front", "pty", "session-running",
-                                                      "keeper"};  // allow by list
+inline const std::vector<std::string_view> kAll = {"broker",
+                                                   "launcher",
+                                                   "front",
+                                                   "pty",
+                                                   "file",
+                                                   "session",
+                                                   "session-running",
+                                                   "keeper",
+                                                   "command",
+                                                   "command-loopback",
+                                                   "command-full",
+                                                   "command-plain",
+                                                   "command-full-plain"};
+inline const std::vector<std::string_view> kListed = {"broker",          "front", "pty", "file",
+                                                      "session-running", "keeper"};  // allow by list
 inline const std::vector<std::string_view> kTrusted = {"launcher",
                                                        "session"};  // deny by list, above the commands
 inline const std::vector<std::string_view> kCommands = {"command", "command-loopback", "command-full",
@@ -38,8 +47,8 @@ inline const std::vector<std::string_view> kCommands = {"command", "command-loop
 inline const std::vector<std::string_view> kSpacious = {"command", "command-loopback", "command-full"};
 inline const std::vector<std::string_view> kPlain = {"command-plain", "command-full-plain"};
 
-inline const std::vector<std::string_view> kOurs = {"broker",  "launcher",        "front", "pty",
-                                                    "session", "session-running", "keeper"};
+inline const std::vector<std::string_view> kOurs = {"broker", "launcher", "front",           "pty",
+                                                    "file",   "session",  "session-running", "keeper"};
 
 std::vector<Row> fileRows();
 std::vector<Row> processRows();

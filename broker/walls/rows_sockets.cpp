@@ -13,7 +13,7 @@ std::vector<Row> socketRows() {
   unlisted.insert(unlisted.end(), {"connect-engine", "connect-abstract", "connect-operator"});
   return {
       {"sockets.any",
-       {"front", "pty", "session-running", "keeper"},
+       {"front", "pty", "file", "session-running", "keeper"},
        "makes and connects no socket",
        Layer::kSeccomp,
        kRequired,
@@ -90,7 +90,7 @@ std::vector<Row> socketRows() {
        Feature::kNetworkNamespace,
        {"connect-abstract"}},
       {"sockets.abstract-scope",
-       {"command-full", "broker", "front", "pty", "session-running"},
+       {"command-full", "broker", "front", "pty", "file", "session-running"},
        "reaches no abstract socket of others",
        Layer::kLandlock,
        kOptional,

@@ -47,6 +47,7 @@ Scene sceneOf(const verify::World& world, const sandbox::NamespacePosture& given
   scene.home = verify::kScopeDescriptor;
   scene.children = verify::kTaskDescriptor;
   scene.programs = verify::kTaskDescriptor;
+  scene.workspace = verify::kScopeDescriptor;
   scene.keep = {STDIN_FILENO,
                 STDOUT_FILENO,
                 STDERR_FILENO,

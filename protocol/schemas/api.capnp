@@ -134,6 +134,68 @@ struct TerminalSession {
   # In the selected session's detail alone.
 }
 
+enum FileKind { unspecified @0; absent @1; file @2; directory @3; symlink @4; other @5; }
+enum FileEncoding { text @0; base64 @1; }
+
+struct FileFacts {
+  kind @0 :FileKind;
+  size @1 :UInt64;
+  mode @2 :Text;
+  # "0644"
+  modifiedAt @3 :Int64 $Http.time;
+  links @4 :UInt32 $Http.omitZero;
+  # Hard links: a change replaces this name of them alone.
+  attributes @5 :UInt16 $Http.omitZero;
+  # Extended attributes, access lists among them.
+  digest @6 :Text;
+  # Names the content without telling it: for expectedDigest, at this broker.
+}
+
+struct FileEntry {
+  name @0 :Text;
+  # Masked, controls shown as escapes.
+  nameBase64 @1 :Text;
+  # Where `name` is not the name byte for byte: for pathBase64.
+  kind @2 :FileKind;
+  size @3 :UInt64;
+  modifiedAt @4 :Int64 $Http.time;
+  entry @5 :Text;
+  # Of a kept copy: the id of the action that made it.
+  operation @6 :Text;
+  absent @7 :Bool $Http.omitZero;
+  # Of a kept copy: there was no file before; to restore it is to remove the file.
+}
+
+struct FileContent {
+  text @0 :Text;
+  # UTF-8, secrets masked, controls but tab and newline shown as escapes; nothing with the encoding base64.
+  base64 @1 :Text;
+  # The bytes, secrets masked.
+  offset @2 :UInt64;
+  bytes @3 :UInt32;
+  # Of the file that this stands for.
+  exact @4 :Bool;
+  # Nothing was masked or escaped: it is what the file holds.
+  end @5 :Bool;
+  # The file ends here.
+}
+
+struct FileChanges {
+  hunks @0 :UInt32;
+  insertions @1 :UInt32;
+  deletions @2 :UInt32;
+  # Lines.
+  binary @3 :Bool;
+  # Nothing was counted: one of the two is no text, or too large.
+  text @4 :Text;
+  # Unified, masked. In the detail alone.
+  droppedBytes @5 :UInt64 $Http.omitZero;
+  before @6 :FileFacts;
+  after @7 :FileFacts;
+  entry @8 :Text;
+  # Of a restoration: whose copy it is.
+}
+
 struct OperationPosture { operation @0 :Text; status @1 :Common.Posture; reason @2 :Text; }
 
 struct FamilyPosture {
@@ -368,6 +430,98 @@ struct AuditList {
   limit @1 :UInt16 = 100 $Http.in(query) $Http.range(min = 1, max = 1000);
 }
 
+struct FileList {
+  workspace @0 :Text $Http.required $Http.text(min = 1, max = 64);
+  path @1 :Text $Http.text(min = 1, max = 4095);
+  pathBase64 @2 :Text $Http.text(min = 1, max = 5460);
+  # Relative to the workspace, "a/b/c"; as base64 where a name is no UTF-8. Exactly one of the two or, for the workspace itself or all of its kept copies, none.
+  after @3 :Text $Http.text(max = 400);
+  # `next` of the page before.
+  limit @4 :UInt16 = 200 $Http.range(min = 1, max = 1000);
+  kept @5 :Bool;
+  # The copies that are kept of what was changed or deleted, newest first, in place of what is there.
+}
+
+struct FileStat {
+  workspace @0 :Text $Http.required $Http.text(min = 1, max = 64);
+  path @1 :Text $Http.text(min = 1, max = 4095);
+  pathBase64 @2 :Text $Http.text(min = 1, max = 5460);
+  # Relative to the workspace, "a/b/c"; as base64 where a name is no UTF-8. Exactly one of the two.
+}
+
+struct FileRead {
+  workspace @0 :Text $Http.required $Http.text(min = 1, max = 64);
+  path @1 :Text $Http.text(min = 1, max = 4095);
+  pathBase64 @2 :Text $Http.text(min = 1, max = 5460);
+  # Relative to the workspace, "a/b/c"; as base64 where a name is no UTF-8. Exactly one of the two.
+  offset @3 :UInt64 $Http.range(min = 0, max = 9007199254740991);
+  length @4 :UInt32 = 65536 $Http.range(min = 1, max = 1048576);
+  encoding @5 :FileEncoding;
+}
+
+struct FileWrite {
+  workspace @0 :Text $Http.required $Http.text(min = 1, max = 64);
+  path @1 :Text $Http.text(min = 1, max = 4095);
+  pathBase64 @2 :Text $Http.text(min = 1, max = 5460);
+  # Relative to the workspace, "a/b/c"; as base64 where a name is no UTF-8. Exactly one of the two.
+  content @3 :Text $Http.text(max = 1048576);
+  contentBase64 @4 :Text $Http.text(max = 1398104);
+  # Exactly one of the two.
+  expectedDigest @5 :Text $Http.text(min = 1, max = 64);
+  # Of what is replaced, as a reply told it. Needed where the file exists; without it the file must not exist.
+  makeParents @6 :Bool;
+  approval @7 :Approval;
+  # Not part of the request's digest.
+}
+
+struct FileEdit {
+  workspace @0 :Text $Http.required $Http.text(min = 1, max = 64);
+  path @1 :Text $Http.text(min = 1, max = 4095);
+  pathBase64 @2 :Text $Http.text(min = 1, max = 5460);
+  # Relative to the workspace, "a/b/c"; as base64 where a name is no UTF-8. Exactly one of the two.
+  oldText @3 :Text $Http.required $Http.text(min = 1, max = 262144);
+  newText @4 :Text $Http.text(max = 262144);
+  replaceAll @5 :Bool;
+  # Else oldText must be there exactly once.
+  expectedDigest @6 :Text $Http.text(min = 1, max = 64);
+  approval @7 :Approval;
+}
+
+struct FileDelete {
+  workspace @0 :Text $Http.required $Http.text(min = 1, max = 64);
+  path @1 :Text $Http.text(min = 1, max = 4095);
+  pathBase64 @2 :Text $Http.text(min = 1, max = 5460);
+  # Relative to the workspace, "a/b/c"; as base64 where a name is no UTF-8. Exactly one of the two.
+  expectedDigest @3 :Text $Http.text(min = 1, max = 64);
+  approval @4 :Approval;
+}
+
+struct FileRestore {
+  workspace @0 :Text $Http.required $Http.text(min = 1, max = 64);
+  path @1 :Text $Http.text(min = 1, max = 4095);
+  pathBase64 @2 :Text $Http.text(min = 1, max = 5460);
+  # Relative to the workspace, "a/b/c"; as base64 where a name is no UTF-8. Exactly one of the two.
+  entry @3 :Text $Http.text(min = 30, max = 40);
+  # Id of the action whose copy is brought back. Absent: the newest of this path.
+  approval @4 :Approval;
+}
+
+struct FileDiff {
+  workspace @0 :Text $Http.required $Http.text(min = 1, max = 64);
+  path @1 :Text $Http.text(min = 1, max = 4095);
+  pathBase64 @2 :Text $Http.text(min = 1, max = 5460);
+  # Relative to the workspace, "a/b/c"; as base64 where a name is no UTF-8. Exactly one of the two.
+  content @3 :Text $Http.text(max = 1048576);
+  contentBase64 @4 :Text $Http.text(max = 1398104);
+  oldText @5 :Text $Http.text(min = 1, max = 262144);
+  newText @6 :Text $Http.text(max = 262144);
+  replaceAll @7 :Bool;
+  entry @8 :Text $Http.text(min = 30, max = 40);
+  # What a write of the content, an edit or, with none of these, a restoration would change.
+  detail @9 :Bool;
+  # The lines themselves, masked, beside the counts.
+}
+
 struct Nothing {}
 
 # ------------------------------------------------------------------------------------------------ routes
@@ -436,6 +590,42 @@ interface Api {
 
   auditVerify @16 (call :Call, request :Nothing) -> (problem :Common.Problem, meta :ReplyMeta, verdict :AuditVerdict)
     $Http.route(method = get, path = "/v1/audit/verify", scope = read, summary = "Verify the chain, its signatures and its head");
+
+  fileList @17 (call :Call, request :FileList) -> (problem :Common.Problem, meta :ReplyMeta, entries :List(FileEntry), next :Text, totalBytes :UInt64)
+    $Http.route(method = post, path = "/v1/file/list", scope = propose,
+                summary = "Entries of a directory, or the copies that are kept");
+
+  fileStat @18 (call :Call, request :FileStat) -> (problem :Common.Problem, meta :ReplyMeta, file :FileFacts)
+    $Http.route(method = post, path = "/v1/file/stat", scope = propose,
+                summary = "What is at a path");
+
+  fileRead @19 (call :Call, request :FileRead) -> (problem :Common.Problem, meta :ReplyMeta, file :FileFacts, content :FileContent)
+    $Http.route(method = post, path = "/v1/file/read", scope = propose,
+                summary = "A bounded piece of a file, masked");
+
+  fileWrite @20 (call :Call, request :FileWrite) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, file :FileFacts)
+    $Http.route(method = post, path = "/v1/file/write", scope = propose, maxBodyBytes = 8388608,
+                summary = "Make or replace a file as a whole: 200, or 202 with the action that waits")
+    $Http.mutating;
+
+  fileEdit @21 (call :Call, request :FileEdit) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, file :FileFacts)
+    $Http.route(method = post, path = "/v1/file/edit", scope = propose, maxBodyBytes = 8388608,
+                summary = "Replace a text that is there exactly once")
+    $Http.mutating;
+
+  fileDiff @22 (call :Call, request :FileDiff) -> (problem :Common.Problem, meta :ReplyMeta, changes :FileChanges)
+    $Http.route(method = post, path = "/v1/file/diff", scope = propose, maxBodyBytes = 8388608,
+                summary = "What a write, an edit or a restoration would change");
+
+  fileDelete @23 (call :Call, request :FileDelete) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, file :FileFacts)
+    $Http.route(method = post, path = "/v1/file/delete", scope = propose,
+                summary = "Remove a file; a copy is kept")
+    $Http.mutating;
+
+  fileRestore @24 (call :Call, request :FileRestore) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, file :FileFacts)
+    $Http.route(method = post, path = "/v1/file/restore", scope = propose,
+                summary = "Bring a kept copy back")
+    $Http.mutating;
 }
 
 struct UnavailableRoute {
@@ -468,14 +658,6 @@ const unavailableRoutes :List(UnavailableRoute) = [
   (method = post, path = "/v1/git/merge", family = git, operation = "merge"),
   (method = post, path = "/v1/git/remote", family = git, operation = "remote"),
   (method = post, path = "/v1/git/config", family = git, operation = "config"),
-  (method = post, path = "/v1/file/list", family = file, operation = "list"),
-  (method = post, path = "/v1/file/stat", family = file, operation = "stat"),
-  (method = post, path = "/v1/file/read", family = file, operation = "read"),
-  (method = post, path = "/v1/file/write", family = file, operation = "write"),
-  (method = post, path = "/v1/file/edit", family = file, operation = "edit"),
-  (method = post, path = "/v1/file/diff", family = file, operation = "diff"),
-  (method = post, path = "/v1/file/delete", family = file, operation = "delete"),
-  (method = post, path = "/v1/file/restore", family = file, operation = "restore"),
   (method = post, path = "/v1/file/open", family = file, operation = "open"),
   (method = post, path = "/v1/file/move", family = file, operation = "move"),
   (method = get, path = "/v1/container/readiness", family = container, operation = "readiness"),

@@ -16,6 +16,9 @@ constexpr std::size_t kDeepest = 3;  // hook events hold themselves
 Category categoryOf(const FieldShape& field) {
   if (field.name == "command" || field.name == "shell") return Category::kCommand;
   if (field.name == "data") return Category::kTerminalInput;
+  if (field.name == "path") return Category::kFileName;
+  if (field.name == "content" || field.name == "oldText" || field.name == "newText")
+    return Category::kFileContents;
   if (field.name == "reason") return Category::kProposalRationale;
   if (field.name == "proof") return Category::kAuthorizationValue;
   return Category::kRequestBody;
@@ -50,6 +53,11 @@ std::string plain(const FieldShape& field) {
 
 // What a struct needs beside its required members before the others are looked at.
 bool isNeeded(const StructShape& shape, const FieldShape& field, const FieldShape* planted) {
+  const auto plants = [planted](std::string_view one, std::string_view other) {
+    return planted != nullptr && (planted->name == one || planted->name == other);
+  };
+  if (shape.name.starts_with("File") && field.name == "path") return !plants("path", "pathBase64");
+  if (shape.name == "FileWrite" && field.name == "content") return !plants("content", "contentBase64");
   return shape.name == "TerminalRun" && field.name == "shell" &&
          (planted == nullptr || (planted->name != "shell" && planted->name != "command"));
 }

@@ -56,7 +56,24 @@ std::vector<Screen> Screens::screens() {
   const auto other = root() + "/other";
   ::mkdir(other.c_str(), 0755);
   const std::vector<Category> paths{Category::kBroadPath, Category::kWorkspacePath};
+  const auto shown = plant(Category::kFileName, "a file that is listed");
+  writeFile(broker_.workspace() + "/" + shown,
+            plant(Category::kFileContents, "a file that is read") + "\nend\n");
+  const auto hidden = broker_.workspace() + "/hidden";
+  writeFile(hidden, plant(Category::kFileContents, "the content of a write"));
+  const std::vector<Category> contents{Category::kFileContents};
   return {
+      {{"file", "list", "demo"}, {}},
+      {{"file", "stat", "demo", shown}, {}},
+      {{"file", "read", "demo", shown}, contents},
+      {{"file", "diff", "demo", shown, "--old", "end", "--new", "END", "--detail"}, contents},
+      // Of protected paths, which nobody is asked about.
+      {{"file", "write", "demo", ".git/config", "--from", hidden}, {}},
+      {{"file", "edit", "demo", ".git/config", "--old", plant(Category::kFileContents, "an old text"),
+        "--new", plant(Category::kFileContents, "a new text")},
+       {}},
+      {{"file", "delete", "demo", ".git/config"}, {}},
+      {{"file", "restore", "demo", ".git/config"}, {}},
       {{"init", "--no-passphrase", "--home", made}, paths},
       {{"workspace", "list"}, paths},
       {{"workspace", "add", "other", other}, {}},

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kSecret = "a value in tokens/";
 
 // Programs of ours below the broker; whatever else is there is a user's command.
-const std::set<std::string> kOurs{"factionosd", "launcher", "front", "session", "pty"};
+const std::set<std::string> kOurs{"factionosd", "launcher", "front", "session", "pty", "file"};
 
 std::string nameOf(pid_t pid) {
   auto name = readFile("/proc/" + std::to_string(pid) + "/comm");

@@ -277,7 +277,7 @@ TEST(Crash, EveryStepOfTheBrokerIsInTheMatrix) {
        {Step::kRaiseEpoch, Step::kRecover, Step::kKeyLookUp, Step::kPropose, Step::kDecide, Step::kBegin,
         Step::kReply, Step::kFail, Step::kOutcome, Step::kLaunchFront, Step::kLaunchPty, Step::kLaunchSession,
         Step::kPrepare, Step::kStart, Step::kAttach, Step::kInput, Step::kResize, Step::kSignal, Step::kKill,
-        Step::kExited,
+        Step::kExited, Step::kLaunchScoped, Step::kReconcile, Step::kRead,
         // Written once a minute, by the clock that only goes forward: passes the same writes as kReply.
         Step::kLived})
     covered[static_cast<std::size_t>(step)] = true;

@@ -176,6 +176,7 @@ BrokerCore::BrokerCore()
       actions(core),
       runner(core, actions, rules, executors),
       terminal(core, actions, runner, sessions, workers, masks),
+      files(core, runner, workers, masks),
       events(core),
       tokens(must(identity::loadOrCreateKey(home, identity::kTokenKeyName))),
       uids(identity::UidTable::fromConfig(config, geteuid())),
@@ -186,6 +187,7 @@ BrokerCore::BrokerCore()
                .sessions = sessions,
                .executors = executors,
                .terminal = terminal,
+               .files = files,
                .events = events,
                .tokens = tokens,
                .uids = uids,
@@ -198,7 +200,8 @@ BrokerCore::BrokerCore()
   const auto restored =
       writer.runBatch({[this](state::Transaction& transaction) { rules.restore(transaction); }});
   if (restored.errors.front()) std::abort();
-  executors.add(policy::Family::kTerminal, []() { return std::nullopt; });
+  for (const auto family : {policy::Family::kTerminal, policy::Family::kFile})
+    executors.add(family, []() { return std::nullopt; });
   token = addToken(*this, "all");
   // Deadlines count from when the loop looked at the clock last, and compiling the masker's rules takes long.
   loop().waitScope().poll();
@@ -210,6 +213,7 @@ BrokerCore::~BrokerCore() {
   terminal.shutdown().wait(loop().waitScope());
   runner.idle().wait(loop().waitScope());
   loop().waitScope().poll();
+  runner.abandon();
 }
 
 broker::Caller BrokerCore::caller(const std::string& ofToken) {

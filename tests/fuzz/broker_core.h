@@ -48,6 +48,7 @@ struct BrokerCore {
   broker::ExecutorTable executors;
   broker::ActionRunner runner;
   broker::TerminalExecutor terminal;
+  broker::FileExecutor files;
   broker::Events events;
   identity::TokenIndex tokens;
   identity::UidTable uids;

@@ -57,10 +57,11 @@ sandbox::Policy policy(int workspace) {
   policy.name = "file";
   policy.keep = worker::ownDescriptors({worker::kScope});
   policy.limits = {
-      {RLIMIT_NOFILE, 64, "its line, its loop, the workspace, and a few files at a time"},
+      {RLIMIT_NOFILE, 256,
+       "its line, its loop, the workspace, and a directory for each component of the deepest path"},
       {RLIMIT_FSIZE, std::uint64_t{128} << 20, "twice the largest file that is changed"},
       {RLIMIT_NPROC, 0, "starts nothing"},
-      {RLIMIT_AS, std::uint64_t{2} << 30, "a few times the largest file that is changed"},
+      {RLIMIT_DATA, std::uint64_t{1} << 30, "a few times the largest file that is changed"},
   };
   policy.files.rules = {sandbox::allowDescriptor(workspace, kFiles, "the one workspace")};
   policy.scopes = {sandbox::Need::kIfAvailable, sandbox::Need::kIfAvailable};

@@ -61,6 +61,8 @@ TEST_P(WorkerMatrix, EveryAnswerIsTheKernels) {
   const sandbox::Fd home(open(files.home.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   walls::World world;
   world.workspace = files.workspace;
+  const sandbox::Fd workspace(open(files.workspace.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  world.workspaceHandle = workspace.get();
   world.scratch = files.scratch;
   world.support = sandbox::probeNamespaces();
   world.landlockAbi = sandbox::landlockAbi();
@@ -75,7 +77,9 @@ TEST_P(WorkerMatrix, EveryAnswerIsTheKernels) {
       scene.home = open(files.home.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
       scene.children = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
       scene.programs = open("/usr/bin", O_PATH | O_DIRECTORY | O_CLOEXEC);
-      scene.keep = {0, 1, 2, sandbox::kEventDescriptor, scene.home, scene.children, scene.programs};
+      scene.workspace = open(files.workspace.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+      scene.keep = {
+          0, 1, 2, sandbox::kEventDescriptor, scene.home, scene.children, scene.programs, scene.workspace};
       sandbox::Policy policy = profile->policy(scene);
       policy.keep.insert(policy.keep.end(), scene.keep.begin(), scene.keep.end());
       sandbox::enter(policy);
@@ -125,8 +129,8 @@ TEST_P(WorkerMatrix, EveryAnswerIsTheKernels) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Profiles, WorkerMatrix,
-                         testing::Values("broker", "launcher", "front", "pty", "session", "session-running",
-                                         "keeper"),
+                         testing::Values("broker", "launcher", "front", "pty", "file", "session",
+                                         "session-running", "keeper"),
                          [](const auto& profile) {
                            std::string name = profile.param;
                            std::ranges::replace(name, '-', '_');

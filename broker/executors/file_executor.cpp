@@ -1,0 +1,304 @@
+#include "broker/executors/file_executor.h"
+
+#include <utility>
+
+#include "broker/executors/file_change.h"
+#include "protocol/json/canonical.h"
+#include "protocol/rpc/deadline.h"
+#include "protocol/text.h"
+
+namespace factionos::broker {
+namespace {
+
+using schema::ProblemCode;
+
+// Hashing 256 MiB on a slow disk.
+constexpr auto kReadLimit = 30 * kj::SECONDS;
+constexpr std::uint32_t kShownDiff = 256 * 1024;
+
+capnp::Data::Reader dataOf(std::string_view bytes) {
+  return {reinterpret_cast<const kj::byte*>(bytes.data()), bytes.size()};
+}
+
+Reconciler::Found foundFrom(schema::Settled settled) {
+  switch (settled) {
+    case schema::Settled::HAPPENED:
+      return Reconciler::Found::kHappened;
+    case schema::Settled::DID_NOT_HAPPEN:
+      return Reconciler::Found::kDidNotHappen;
+    default:
+      return Reconciler::Found::kCantTell;
+  }
+}
+
+template <typename Request>
+std::optional<std::string> expectedBy(Request request) {
+  if (!request.hasExpectedDigest()) return std::nullopt;
+  return std::string(view(request.getExpectedDigest()));
+}
+
+}  // namespace
+
+FileExecutor::FileExecutor(Core& core, ActionRunner& runner, Workers& workers, const MaskRules& masks)
+    : core_(core),
+      runner_(runner),
+      masks_(masks),
+      view_(core.keys, masks),
+      workers_(core, workers, schema::Role::FILE, "file") {}
+
+FileExecutor::~FileExecutor() noexcept(false) = default;
+
+Reading FileExecutor::readingOf(const char* operation, const FileSubject& subject) const {
+  const auto* row = policy::findOperation(policy::Family::kFile, operation);
+  return {.operation = *row,
+          .subject = {.family = policy::Family::kFile,
+                      .operation = operation,
+                      .workspace = subject.workspace->name,
+                      .principal = {},
+                      .program = policy::Program::none(),
+                      .network = "none",
+                      .profile = "default"},
+          .target = subject.label()};
+}
+
+template <typename Results, typename Make, typename Sound>
+FileExecutor::Answer<Results> FileExecutor::ask(const Caller& caller, const Reading& reading,
+                                                const FileSubject& subject, Make make, Sound sound) {
+  using Reply = Outcome<capnp::Response<Results>>;
+  return runner_.mayRead(caller, reading)
+      .then([this, workspace = subject.workspace, make = kj::mv(make),
+             sound](std::optional<Refused>&& blocked) mutable -> kj::Promise<Reply> {
+        if (blocked) return Reply(std::move(*blocked));
+        return workers_.take(*workspace)
+            .then([this, make = kj::mv(make),
+                   sound](Outcome<std::shared_ptr<ScopedWorker>>&& taken) mutable -> kj::Promise<Reply> {
+              if (auto* refused = std::get_if<Refused>(&taken)) return Reply(std::move(*refused));
+              auto worker = std::get<std::shared_ptr<ScopedWorker>>(std::move(taken));
+              auto call = make(worker->as<schema::FileWorker>());
+              return rpc::withDeadline(core_.timer, kReadLimit,
+                                       kj::Promise<capnp::Response<Results>>(call.send()))
+                  .then(
+                      [this, worker, sound](capnp::Response<Results>&& response) -> kj::Promise<Reply> {
+                        if (response.hasDenial()) return Reply(fileDenied(response.getDenial()));
+                        if (!sound(response)) return Reply(workers_.misbehaved(worker, "reply"));
+                        return Reply(kj::mv(response));
+                      },
+                      [this, worker](kj::Exception&& exception) {
+                        return workers_.whyLost(worker, exception).then([](Refused&& refused) {
+                          return Reply(std::move(refused));
+                        });
+                      });
+            });
+      });
+}
+
+FileExecutor::Answer<schema::FileWorker::StatResults> FileExecutor::stat(const Caller& caller,
+                                                                         schema::FileStat::Reader request) {
+  auto subject = fileSubject(core_.config, request);
+  using Reply = Outcome<capnp::Response<schema::FileWorker::StatResults>>;
+  if (auto* refused = std::get_if<Refused>(&subject)) return Reply(std::move(*refused));
+  const auto& found = std::get<FileSubject>(subject);
+  return ask<schema::FileWorker::StatResults>(
+      caller, readingOf("stat", found), found,
+      [path = found.path](schema::FileWorker::Client worker) {
+        auto call = worker.statRequest();
+        call.setPath(dataOf(path));
+        return call;
+      },
+      [](const auto& response) { return response.hasState() && isSound(response.getState()); });
+}
+
+FileExecutor::Answer<schema::FileWorker::ListResults> FileExecutor::list(const Caller& caller,
+                                                                         schema::FileList::Reader request) {
+  auto subject = fileSubject(core_.config, request, WholeWorkspace::kAllowed);
+  using Reply = Outcome<capnp::Response<schema::FileWorker::ListResults>>;
+  if (auto* refused = std::get_if<Refused>(&subject)) return Reply(std::move(*refused));
+  auto after = fromBase64(request.getAfter());
+  if (!after)
+    return Reply(Refused{.code = ProblemCode::INVALID_REQUEST,
+                         .detail = "This is no page that a reply named.",
+                         .field = "after"});
+  const auto& found = std::get<FileSubject>(subject);
+  const auto limit = request.getLimit();
+  return ask<schema::FileWorker::ListResults>(
+      caller, readingOf("list", found), found,
+      [path = found.path, after = *after, limit](schema::FileWorker::Client worker) {
+        auto call = worker.listRequest();
+        call.setPath(dataOf(path));
+        call.setAfter(dataOf(after));
+        call.setLimit(limit);
+        return call;
+      },
+      [limit](const auto& response) {
+        if (response.getEntries().size() > limit) return false;
+        for (const auto entry : response.getEntries()) {
+          if (!isSound(entry)) return false;
+        }
+        return true;
+      });
+}
+
+FileExecutor::Answer<schema::FileWorker::KeptResults> FileExecutor::kept(const Caller& caller,
+                                                                         schema::FileList::Reader request) {
+  auto subject = fileSubject(core_.config, request, WholeWorkspace::kAllowed);
+  using Reply = Outcome<capnp::Response<schema::FileWorker::KeptResults>>;
+  if (auto* refused = std::get_if<Refused>(&subject)) return Reply(std::move(*refused));
+  const auto& found = std::get<FileSubject>(subject);
+  const auto limit = request.getLimit();
+  return ask<schema::FileWorker::KeptResults>(
+      caller, readingOf("list", found), found,
+      [path = found.path, after = std::string(::factionos::view(request.getAfter())),
+       limit](schema::FileWorker::Client worker) {
+        auto call = worker.keptRequest();
+        call.setPath(dataOf(path));
+        call.setAfter(after.c_str());
+        call.setLimit(limit);
+        return call;
+      },
+      [limit](const auto& response) {
+        if (response.getEntries().size() > limit) return false;
+        for (const auto entry : response.getEntries()) {
+          if (!isSound(entry)) return false;
+        }
+        return true;
+      });
+}
+
+FileExecutor::Answer<schema::FileWorker::ReadResults> FileExecutor::read(const Caller& caller,
+                                                                         schema::FileRead::Reader request) {
+  auto subject = fileSubject(core_.config, request);
+  using Results = schema::FileWorker::ReadResults;
+  using Reply = Outcome<capnp::Response<Results>>;
+  if (auto* refused = std::get_if<Refused>(&subject)) return Reply(std::move(*refused));
+  const auto& found = std::get<FileSubject>(subject);
+  const auto reading = readingOf("read", found);
+  const auto length = request.getLength();
+  auto asked = ask<Results>(
+      caller, reading, found,
+      [path = found.path, offset = request.getOffset(), length](schema::FileWorker::Client worker) {
+        auto call = worker.readRequest();
+        call.setPath(dataOf(path));
+        call.setOffset(offset);
+        call.setLength(length);
+        return call;
+      },
+      [length](const auto& response) {
+        return response.getContent().size() <= length && response.hasState() && isSound(response.getState());
+      });
+  return asked.then([this, caller, reading](Reply&& reply) -> kj::Promise<Reply> {
+    if (std::holds_alternative<Refused>(reply)) return kj::mv(reply);
+    const auto bytes = std::get<capnp::Response<Results>>(reply).getContent().size();
+    return runner_.recordRead(caller, reading, bytes)
+        .then([reply = kj::mv(reply)](std::optional<Refused>&& refused) mutable -> Reply {
+          if (refused) return std::move(*refused);
+          return kj::mv(reply);
+        });
+  });
+}
+
+FileExecutor::Answer<schema::FileWorker::PreviewResults> FileExecutor::diff(
+    const Caller& caller, schema::FileDiff::Reader request) {
+  auto subject = fileSubject(core_.config, request);
+  using Results = schema::FileWorker::PreviewResults;
+  using Reply = Outcome<capnp::Response<Results>>;
+  if (auto* refused = std::get_if<Refused>(&subject)) return Reply(std::move(*refused));
+  const auto& found = std::get<FileSubject>(subject);
+  auto message = kj::heap<capnp::MallocMessageBuilder>();
+  auto change = message->initRoot<schema::FileChange>();
+  change.setPath(dataOf(found.path));
+  if (auto wrong = fillChange(change, request)) return Reply(std::move(*wrong));
+  const auto reading = readingOf("diff", found);
+  const auto most = request.getDetail() ? kShownDiff : 0;
+  auto asked = ask<Results>(
+      caller, reading, found,
+      [message = kj::mv(message), most](schema::FileWorker::Client worker) mutable {
+        auto call = worker.previewRequest();
+        call.setChange(message->getRoot<schema::FileChange>().asReader());
+        call.setTextBytes(most);
+        return call;
+      },
+      [most](const auto& response) {
+        return response.hasPreview() && isSound(response.getPreview()) &&
+               response.getPreview().getText().size() <= most;
+      });
+  return asked.then([this, caller, reading, most](Reply&& reply) -> kj::Promise<Reply> {
+    if (std::holds_alternative<Refused>(reply) || most == 0) return kj::mv(reply);
+    const auto bytes = std::get<capnp::Response<Results>>(reply).getPreview().getText().size();
+    return runner_.recordRead(caller, reading, bytes)
+        .then([reply = kj::mv(reply)](std::optional<Refused>&& refused) mutable -> Reply {
+          if (refused) return std::move(*refused);
+          return kj::mv(reply);
+        });
+  });
+}
+
+template <typename Request>
+kj::Promise<ActionReply> FileExecutor::change(const Caller& caller, std::string key, const char* operation,
+                                              Request request, std::optional<std::string> expected) {
+  auto subject = fileSubject(core_.config, request);
+  if (auto* refused = std::get_if<Refused>(&subject)) return ActionReply(std::move(*refused));
+  FileChange::Asked asked{.subject = std::get<FileSubject>(std::move(subject)),
+                          .change = kj::heap<capnp::MallocMessageBuilder>(),
+                          .wrong = std::nullopt,
+                          .digest = {},
+                          .expected = std::move(expected)};
+  auto change = asked.change->template initRoot<schema::FileChange>();
+  change.setPath(dataOf(asked.subject.path));
+  asked.wrong = fillChange(change, request);
+  // The approval is no part of what happens.
+  capnp::MallocMessageBuilder copy;
+  copy.setRoot(request);
+  auto root = copy.template getRoot<typename Request::Reads>();
+  root.disownApproval();
+  const auto bytes = json::canonicalBytes(root.asReader());
+  std::string content = "file." + std::string(operation);
+  content.append(1, '\0').append(bytes.asChars().begin(), bytes.size());
+  asked.digest = core_.keys.digest(state::Purpose::kRequest, audit::asBytes(content));
+  auto approval = request.hasApproval() ? Approved::from(request.getApproval()) : std::nullopt;
+  return runner_.carryOut(caller, std::move(key), std::move(approval),
+                          kj::heap<FileChange>(*this, operation, kj::mv(asked)));
+}
+
+kj::Promise<ActionReply> FileExecutor::write(const Caller& caller, std::string key,
+                                             schema::FileWrite::Reader request) {
+  return change(caller, std::move(key), "write", request, expectedBy(request));
+}
+
+kj::Promise<ActionReply> FileExecutor::edit(const Caller& caller, std::string key,
+                                            schema::FileEdit::Reader request) {
+  return change(caller, std::move(key), "edit", request, expectedBy(request));
+}
+
+kj::Promise<ActionReply> FileExecutor::remove(const Caller& caller, std::string key,
+                                              schema::FileDelete::Reader request) {
+  return change(caller, std::move(key), "delete", request, expectedBy(request));
+}
+
+kj::Promise<ActionReply> FileExecutor::restore(const Caller& caller, std::string key,
+                                               schema::FileRestore::Reader request) {
+  return change(caller, std::move(key), "restore", request, std::nullopt);
+}
+
+kj::Promise<Reconciler::Found> FileExecutor::reconcile(const state::ActionRow& action) {
+  const auto* workspace = action.workspace ? core_.config.findWorkspace(action.workspace->text()) : nullptr;
+  if (workspace == nullptr) return Found::kCantTell;
+  return settle(*workspace, action.id);
+}
+
+kj::Promise<Reconciler::Found> FileExecutor::settle(const home::WorkspaceEntry& workspace,
+                                                    const std::string& action) {
+  return workers_.take(workspace)
+      .then([this, action](Outcome<std::shared_ptr<ScopedWorker>>&& taken) -> kj::Promise<Found> {
+        if (std::holds_alternative<Refused>(taken)) return Found::kCantTell;
+        auto worker = std::get<std::shared_ptr<ScopedWorker>>(std::move(taken));
+        auto call = worker->as<schema::FileWorker>().settleRequest();
+        call.setAction(action.c_str());
+        using Results = schema::FileWorker::SettleResults;
+        return rpc::withDeadline(core_.timer, kReadLimit, kj::Promise<capnp::Response<Results>>(call.send()))
+            .then([](capnp::Response<Results>&& response) { return foundFrom(response.getFound()); })
+            .attach(kj::mv(worker));
+      })
+      .catch_([](kj::Exception&&) { return Found::kCantTell; });
+}
+
+}  // namespace factionos::broker

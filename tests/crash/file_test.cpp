@@ -1,0 +1,167 @@
+// The family file: the broker, the launcher or the worker dies at each step of one change. The file has the
+// old content or the new, the action says which, and nothing happens twice (P80, C6).
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "process.h"
+#include "tests/crash/places.h"
+#include "tests/crash/trial.h"
+
+namespace factionos::test {
+namespace {
+
+using audit::FaultPoint;
+using broker::Edge;
+using broker::Step;
+
+// One edit that would show if it were made twice, asked for until it has an end.
+class Edit {
+ public:
+  explicit Edit(const Rig& rig) : rig_(rig) { writeFile(rig.workspace() + "/f", "x"); }
+
+  // False where nobody answers any more.
+  bool drive() {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (std::chrono::steady_clock::now() < end) {
+      const auto reply = request();
+      if (reply.status == 0 && !rig_.reachable()) return false;
+      if (reply.has("/action/id")) action_ = reply.at("/action/id");
+      if (reply.status == 200 || reply.headers.contains("idempotency-replayed")) return true;
+      if (reply.status == 202 && reply.at("/action/state") == "proposed") {
+        (void)rig_.approve(action_, reply.number("/action/revision"));
+      } else if (reply.status == 202) {
+        approved_ = reply.number("/action/revision");
+      } else {
+        if (reply.code() == "stale_revision") approved_ = 0;
+        if (!action_.empty() && isOutcome(state())) return true;
+        pollPause();
+      }
+    }
+    return false;
+  }
+  std::string state() const {
+    return action_.empty() ? std::string() : rig_.get("/v1/actions/" + action_).at("/action/state");
+  }
+  std::size_t effects() const {
+    const auto content = readFile(rig_.workspace() + "/f");
+    EXPECT_TRUE(content.starts_with("x")) << content;
+    return static_cast<std::size_t>(std::ranges::count(content, '+'));
+  }
+
+ private:
+  Reply request() const {
+    std::string body = R"({"workspace":"demo","path":"f","oldText":"x","newText":"x+")";
+    if (approved_ != 0)
+      body += R"(,"approval":{"actionId":")" + action_ + R"(","expectedRevision":)" +
+              std::to_string(approved_) + "}";
+    return rig_.post("/v1/file/edit", body + "}", "edit");
+  }
+
+  const Rig& rig_;
+  std::string action_;
+  std::uint64_t approved_ = 0;
+};
+
+void expectConsistent(Rig& rig, Edit& edit) {
+  ASSERT_TRUE(rig.serving()) << rig.log();
+  const auto found = edit.state();
+  EXPECT_NE(found, "executing");
+  EXPECT_NE(found, "unknown");
+  const auto before = edit.effects();
+  if (isOutcome(found)) {
+    EXPECT_EQ(before, found == "succeeded" ? 1U : 0U) << found;
+  }
+  EXPECT_TRUE(edit.drive());
+  EXPECT_LE(edit.effects(), 1U);
+  if (isOutcome(found)) {
+    EXPECT_EQ(edit.effects(), before) << "ran again";
+  } else {
+    EXPECT_EQ(edit.state(), "succeeded");
+    EXPECT_EQ(edit.effects(), 1U);
+  }
+  EXPECT_TRUE(rig.verify().intact());
+  for (const auto& entry : std::filesystem::directory_iterator(rig.workspace()))
+    EXPECT_EQ(entry.path().filename().string().find(".factionos-act"), std::string::npos) << entry.path();
+}
+
+class FileChangeAtEveryStep : public testing::TestWithParam<std::string> {};
+TEST_P(FileChangeAtEveryStep, P80TheBrokersDeathLeavesOldOrNewAndTheActionSaysWhich) {
+  Rig rig;
+  Edit edit(rig);
+  rig.start(GetParam());
+  std::thread client([&]() {
+    if (rig.serving()) (void)edit.drive();
+  });
+  ASSERT_EQ(rig.await(), Rig::Change::kStopped) << rig.log();
+  const auto all = rig.tree();
+  EXPECT_EQ(rig.kill(), 256 + SIGKILL);
+  client.join();
+  EXPECT_TRUE(Rig::gone(all));
+  rig.start();
+  expectConsistent(rig, edit);
+  EXPECT_EQ(rig.stop(), 0);
+}
+
+std::vector<std::string> filePlaces() {
+  std::vector<std::string> places;
+  for (const auto step :
+       {Step::kLaunchScoped, Step::kPrepare, Step::kPropose, Step::kBegin, Step::kStart, Step::kOutcome}) {
+    for (const auto edge : {Edge::kBefore, Edge::kAfter}) places.push_back(placeOf(step, edge));
+  }
+  for (const auto point : {FaultPoint::kAfterMutations, FaultPoint::kAfterAuditSync,
+                           FaultPoint::kBeforeCommit, FaultPoint::kAfterCommit})
+    places.push_back(placeOf(Step::kOutcome, Edge::kBefore) + "/" + placeOf(point));
+  return places;
+}
+INSTANTIATE_TEST_SUITE_P(Matrix, FileChangeAtEveryStep, testing::ValuesIn(filePlaces()), placeName);
+
+// Death while the next start asks the worker how the change ended.
+class InReconciliation : public testing::TestWithParam<std::string> {};
+TEST_P(InReconciliation, ADeathIsRecoveredFrom) {
+  Rig rig;
+  Edit edit(rig);
+  rig.start("start.after");
+  std::thread client([&]() {
+    if (rig.serving()) (void)edit.drive();
+  });
+  ASSERT_EQ(rig.await(), Rig::Change::kStopped) << rig.log();
+  rig.kill();
+  client.join();
+  rig.start(GetParam());
+  ASSERT_EQ(rig.await(), Rig::Change::kStopped) << rig.log();
+  const auto all = rig.tree();
+  rig.kill();
+  EXPECT_TRUE(Rig::gone(all));
+  rig.start();
+  expectConsistent(rig, edit);
+  EXPECT_EQ(edit.state(), "succeeded");
+  EXPECT_EQ(rig.stop(), 0);
+}
+INSTANTIATE_TEST_SUITE_P(Matrix, InReconciliation,
+                         testing::Values("launch_scoped.before", "launch_scoped.after", "reconcile.before",
+                                         "reconcile.after"),
+                         placeName);
+
+// No content without its record.
+TEST(FileRead, ADeathBeforeItsRecordHandsOutNothing) {
+  Rig rig;
+  writeFile(rig.workspace() + "/f", "content");
+  rig.start("read.before");
+  Reply reply;
+  std::thread client([&]() {
+    if (rig.serving()) reply = rig.post("/v1/file/read", R"({"workspace":"demo","path":"f"})", "read-1");
+  });
+  ASSERT_EQ(rig.await(), Rig::Change::kStopped) << rig.log();
+  rig.kill();
+  client.join();
+  EXPECT_EQ(reply.body.find("content\""), std::string::npos) << reply.body;
+  EXPECT_TRUE(rig.verify().intact());
+}
+
+}  // namespace
+}  // namespace factionos::test

@@ -1,0 +1,59 @@
+// The file worker's interface, over a workspace with a little of everything. What it must never do is touch
+// the directory beside it.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <fcntl.h>
+#include <sodium.h>
+#include <sys/stat.h>
+
+#include "sandbox/descriptors.h"
+#include "tests/fuzz/rpc_peer.h"
+#include "tests/fuzz/scratch_folder.h"
+#include "workers/file/service.h"
+
+namespace {
+
+using namespace factionos;
+
+const std::string kAction = "act_" + std::string(26, '0');
+
+// Made anew for each input, so that an input does the same whatever came before it.
+void fill(const std::string& root) {
+  std::filesystem::create_directories(root + "/work/d");
+  std::filesystem::create_directories(root + "/outside");
+  std::ofstream(root + "/outside/secret") << "outside";
+  std::ofstream(root + "/work/f") << "one\ntwo\n";
+  std::ofstream(root + "/work/d/g") << "g";
+  std::filesystem::create_symlink("../outside", root + "/work/out");
+  std::filesystem::create_symlink("f", root + "/work/link");
+  mkfifo((root + "/work/fifo").c_str(), 0600);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const int ready = sodium_init();
+  if (ready < 0) std::abort();
+  const rpc::QuietKj quiet;
+  fuzz::ScratchFolder folder;
+  fill(folder.path());
+  const sandbox::Fd workspace = sandbox::openFile((folder.path() + "/work").c_str(), O_PATH | O_DIRECTORY);
+  static auto& plan = *new fuzz::Peer::Plan{
+      .interfaces = {capnp::Schema::from<schema::FileWorker>()},
+      .named = {{"path",
+                 {"f", "d/g", "new", "link", "out/secret", "fifo", "d", "../outside/x", ".git/config"}},
+                {"action", {kAction}},
+                {"operation", {"write"}},
+                {"oldText", {"one", "two\n"}}},
+      .handsBack = false};
+  fuzz::run(plan, data, size, {.role = rpc::Role::kServer, .maxFdsPerMessage = 0},
+            [&]() -> capnp::Capability::Client { return file::makeService(workspace.get()); });
+  std::ifstream in(folder.path() + "/outside/secret");
+  std::string content;
+  in >> content;
+  if (content != "outside") std::abort();
+  if (std::distance(std::filesystem::directory_iterator(folder.path() + "/outside"), {}) != 1) std::abort();
+  return 0;
+}
