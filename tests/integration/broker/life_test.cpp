@@ -199,6 +199,25 @@ TEST(Life, ShutdownLeavesNothing) {
   EXPECT_EQ(broker.action(started.action, token).at("/action/failureCode"), "shutdown");
 }
 
+// More end at once than the broker remembers, each while it is still waited for.
+TEST(Life, ShutdownWithMoreSessionsThanAreRememberedEndsThemAll) {
+  constexpr int kSessions = 70;  // SessionBook::kMaxEnded is 64
+  LiveBroker broker({.limits = "max_sessions = 80\n"});
+  const auto token = broker.token("read,propose", "agent");
+  ASSERT_EQ(broker
+                .cli({"grant", "add", "--workspace", "demo", "--principal", "token:agent", "--program",
+                      "/usr/bin/sleep", "--for", "30m"})
+                .status,
+            0);
+  for (int i = 0; i < kSessions; ++i)
+    ASSERT_EQ(broker.propose(R"("command":["sleep","1000"])", token, "n" + std::to_string(i)).status, 201);
+  const auto all = descendants(broker.pid());
+  broker.process().signal(SIGTERM);
+  const auto ended = broker.process().finish(30);
+  EXPECT_EQ(ended.status, 0) << ended.err;
+  expectGone(all);
+}
+
 TEST(Life, TheCommandHoldsItsTerminalAndNothingElse) {
   LiveBroker broker;
   const auto token = broker.token();
