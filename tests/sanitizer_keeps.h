@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace factionos::test {
+namespace factionos {
 
 // AddressSanitizer keeps what was freed for a while, 256 MiB of it, and shadows of all memory.
 #ifdef FACTIONOS_SANITIZED
@@ -11,4 +11,4 @@ inline constexpr long kSanitizerKeepsKiB = 512 * 1024;
 inline constexpr long kSanitizerKeepsKiB = 0;
 #endif
 
-}  // namespace factionos::test
+}  // namespace factionos
