@@ -9,6 +9,7 @@
 using Cxx = import "/capnp/c++.capnp";
 using Http = import "http.capnp";
 using Common = import "common.capnp";
+using Approval = Common.Approval;
 $Cxx.namespace("factionos::schema");
 
 struct Call {
@@ -329,11 +330,6 @@ struct AuditVerdict {
 }
 
 # ------------------------------------------------------------------------------------------------ requests
-
-struct Approval {
-  actionId @0 :Text $Http.required $Http.text(min = 30, max = 40);
-  expectedRevision @1 :UInt64 $Http.required $Http.range(min = 1, max = 9007199254740991);
-}
 
 struct TerminalRun {
   workspace @0 :Text $Http.required $Http.text(min = 1, max = 64);

@@ -86,6 +86,11 @@ struct DenialCount {
   count @3 :UInt64;
 }
 
+struct Approval {
+  actionId @0 :Text $Http.required $Http.text(min = 30, max = 40);
+  expectedRevision @1 :UInt64 $Http.required $Http.range(min = 1, max = 9007199254740991);
+}
+
 enum ProblemCode {
   unspecified @0 $Http.problem(status = 500, title = "Internal error", retryable = true, recovery = "See the broker's log and try again.");
   invalidJson @1 $Http.problem(status = 400, title = "The body is not valid JSON", recovery = "Send one JSON object in UTF-8 without duplicate members.");

@@ -17,7 +17,22 @@ struct WorkerScope {
     none @0 :Void;
     workspace @1 :Text;
     # Absolute path, no symbolic link at its end; refused as SPEC says when it is, contains or lies in the home, / and the like.
+    repository @2 :RepositoryScope;
   }
+}
+
+struct RepositoryScope {
+  workspace @0 :Text;
+  # As above: the working tree.
+  roots @1 :List(Text);
+  # Where else the repository's own directories may lie, and a local remote: other workspaces, at most 32. One that is refused is left out.
+  access @2 :RepositoryAccess;
+}
+
+enum RepositoryAccess {
+  read @0;   # nothing can be written
+  write @1;  # the repository can
+  push @2;   # and so can its remotes that lie within the roots
 }
 
 struct WorkerExit {
@@ -43,8 +58,7 @@ interface Worker {
 
 interface Launcher {
   start @0 (role :Role, scope :WorkerScope, line :Common.Descriptor) -> (worker :Worker, denial :Common.Denial);
-  # The worker gets `line` as descriptor 3, an event pipe as descriptor 4 and, where its role has one, its workspace (O_PATH) as
-  # descriptor 5, nothing else.
+  # The worker gets `line` as descriptor 3, an event pipe as descriptor 4 and the directories of its scope from descriptor 5 on, nothing else.
 
   startSession @1 (scope :WorkerScope) -> (session :Session.Session, worker :Worker, denial :Common.Denial);
   # The launcher makes the line to the session itself and hands out the session's capability.

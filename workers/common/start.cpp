@@ -63,7 +63,7 @@ void silenceStandardStreams() {
 
 }  // namespace
 
-void mustBeStarted(std::string_view name, std::initializer_list<int> scopes) {
+void mustBeStarted(std::string_view name, const std::vector<int>& scopes) {
   if (!isOwnSocketpair(kLine) || !isEventPipe(kEvents)) refuse(name);
   for (const int scope : scopes) {
     if (!isDirectory(scope)) refuse(name);

@@ -1,8 +1,8 @@
 // How every worker begins: identity and descriptors, then the sandbox, then service.
 #pragma once
 
-#include <initializer_list>
 #include <string_view>
+#include <vector>
 
 #include <kj/function.h>
 
@@ -21,7 +21,7 @@ inline constexpr int kInternalError = 71;
 // is a stream socketpair made by a process of our own user, kEvents a pipe open for writing, and each of
 // `scopes` an open directory. Also sets what the rest relies on: umask 077, working directory "/",
 // close-on-exec on every inherited descriptor.
-void mustBeStarted(std::string_view name, std::initializer_list<int> scopes = {});
+void mustBeStarted(std::string_view name, const std::vector<int>& scopes = {});
 
 // Throws SetupError at Step::kSelfCheck unless the posture shows no_new_privs, not dumpable and a filter, and
 // no descriptor but the policy's is open.

@@ -3,8 +3,8 @@
 #include <cerrno>
 
 #include "sandbox/families.h"
-#include "workers/common/namespace_support.h"
 #include "workers/common/descriptors.h"
+#include "workers/common/namespace_support.h"
 
 namespace factionos::launcher {
 

@@ -9,6 +9,7 @@ namespace {
 constexpr std::array kRoles = {
     RoleRow{schema::Role::FRONT, "front", ScopeKind::kNone, LineKind::kGiven},
     RoleRow{schema::Role::PTY, "pty", ScopeKind::kNone, LineKind::kGiven},
+    RoleRow{schema::Role::GIT, "git", ScopeKind::kRepository, LineKind::kGiven},
     RoleRow{schema::Role::SESSION, "session", ScopeKind::kWorkspace, LineKind::kOwn},
     RoleRow{schema::Role::FILE, "file", ScopeKind::kWorkspace, LineKind::kGiven},
 };

@@ -7,7 +7,11 @@
 
 namespace factionos::launcher {
 
-enum class ScopeKind { kNone, kWorkspace };
+enum class ScopeKind {
+  kNone,
+  kWorkspace,   // one directory
+  kRepository,  // one directory, and others that a repository may reach into
+};
 enum class LineKind {
   kGiven,  // the broker hands over the worker's end: it speaks to the worker itself
   kOwn,    // the launcher makes the line and hands out the worker's capability
@@ -16,7 +20,7 @@ enum class LineKind {
 struct RoleRow {
   schema::Role role;
   const char* executable;  // beside the launcher's own; also argv[0]
-  ScopeKind scope;  // kWorkspace: opened and judged here; descriptor 5, or on the line where that is kOwn
+  ScopeKind scope;  // opened and judged here; kGiven: descriptors 5 and up, kOwn: handed over on the line
   LineKind line;    // descriptor 3. Descriptor 4 is always the event pipe
 };
 

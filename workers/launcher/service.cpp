@@ -16,6 +16,7 @@
 #include "workers/common/namespace_support.h"
 #include "workers/launcher/child.h"
 #include "workers/launcher/roles.h"
+#include "workers/launcher/scope.h"
 #include "workers/launcher/session_proxy.h"
 #include "workers/launcher/spawn.h"
 
@@ -125,21 +126,14 @@ class Service final : public schema::Launcher::Server, private kj::TaskSet::Erro
     const auto params = context.getParams();
     const RoleRow* row = findRole(params.getRole());
     if (row == nullptr || row->line != LineKind::kGiven) return refuse(context, "role_unknown", "role_table");
-    const bool scoped = row->scope == ScopeKind::kWorkspace;
-    if (params.getScope().isWorkspace() != scoped) return refuse(context, "scope_refused", "role_table");
-    sandbox::Fd workspace;
-    if (scoped) {
-      const auto path = params.getScope().getWorkspace();
-      auto opened = setup_.workspaces.open(std::string(path.begin(), path.size()));
-      if (const auto* rule = std::get_if<sandbox::WorkspaceRule>(&opened))
-        return refuse(context, "workspace_refused", label(*rule));
-      workspace = std::move(std::get<sandbox::Fd>(opened));
-    }
+    auto scope = std::make_unique<OpenScope>();
+    if (const char* rule = openScope(params.getScope(), row->scope, setup_.workspaces, *scope))
+      return refuse(context, rule == kNotOfThisRole ? "scope_refused" : "workspace_refused", rule);
     return rpc::takeDescriptor(params.getLine())
-        .then([this, context, row, workspace = std::move(workspace)](rpc::OwnFd line) mutable {
+        .then([this, context, row, scope = std::move(scope)](rpc::OwnFd line) mutable {
           if (!isStreamSocket(line.get()))
             return deny(context.getResults().initDenial(), "line_refused", "stream_socket");
-          auto child = launch(*row, line.get(), workspace.get());
+          auto child = launch(*row, line.get(), scope->arguments, scope->numbers());
           context.getResults().setWorker(kj::heap<WorkerServer>(kj::mv(child), rpc::kNone));
         })
         .catch_([context](kj::Exception&&) mutable {
@@ -173,13 +167,14 @@ class Service final : public schema::Launcher::Server, private kj::TaskSet::Erro
     return kj::READY_NOW;
   }
 
-  kj::Own<Child> launch(const RoleRow& row, int line, int scope, std::vector<std::string> arguments = {}) {
+  kj::Own<Child> launch(const RoleRow& row, int line, std::vector<std::string> arguments = {},
+                        std::vector<int> scopes = {}) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe2");
     rpc::OwnFd read(ends[0]);
     const rpc::OwnFd write(ends[1]);
-    const pid_t pid = spawn({setup_.programs, row.executable, line, write.get(), scope, setup_.environment,
-                             std::move(arguments)});
+    const pid_t pid = spawn({setup_.programs, row.executable, line, write.get(), std::move(scopes),
+                             setup_.environment, std::move(arguments)});
     auto child = kj::refcounted<Child>(loop_, reaper_, pid, kj::mv(read));
     // Holds it until it has been reaped, whoever lets go of it before.
     tasks_.add(child->exited().ignoreResult().attach(kj::addRef(*child)));
@@ -188,7 +183,7 @@ class Service final : public schema::Launcher::Server, private kj::TaskSet::Erro
 
   kj::Own<SessionProcess> launchSession() {
     rpc::SocketPair line = rpc::socketPair();
-    auto child = launch(*findRole(schema::Role::SESSION), line.second.get(), -1,
+    auto child = launch(*findRole(schema::Role::SESSION), line.second.get(),
                         {std::string(worker::kNamespacesOption), worker::encode(setup_.support.namespaces)});
     auto process = kj::refcounted<SessionProcess>(loop_, kj::mv(child), kj::mv(line.first));
     tasks_.add(process->ended()

@@ -16,7 +16,8 @@ namespace factionos::launcher {
 namespace {
 
 constexpr int kNotExecuted = 127;
-constexpr int kAbove = 16;  // out of the way of the numbers that a worker gets
+constexpr int kAbove = 64;  // out of the way of the numbers that a worker gets
+static_assert(kAbove > worker::kScope + static_cast<int>(kMostScopes));
 
 // dup2 clears close-on-exec, but not where both numbers are the same: every descriptor goes by way of a high
 // one.
@@ -42,12 +43,13 @@ void defaultSignals() {
   const int directory = raise(image.directory);
   const int line = raise(image.line);
   const int events = raise(image.events);
-  const int scope = raise(image.scope);
-  const bool scoped = image.scope >= 0;
-  const bool placed = place(line, worker::kLine) && place(events, worker::kEvents) &&
-                      (!scoped || place(scope, worker::kScope));
-  const unsigned others = (scoped ? worker::kScope : worker::kEvents) + 1;
-  if (placed && syscall(SYS_close_range, others, ~0U, CLOSE_RANGE_CLOEXEC) == 0) {
+  int scopes[kMostScopes];
+  for (std::size_t i = 0; i < image.scopes.size(); ++i) scopes[i] = raise(image.scopes[i]);
+  bool placed = place(line, worker::kLine) && place(events, worker::kEvents);
+  unsigned next = worker::kEvents + 1;
+  for (std::size_t i = 0; i < image.scopes.size(); ++i)
+    placed = placed && place(scopes[i], static_cast<int>(next++));
+  if (placed && syscall(SYS_close_range, next, ~0U, CLOSE_RANGE_CLOEXEC) == 0) {
     syscall(SYS_execveat, directory, image.executable, argv, environment, 0);
   }
   _exit(kNotExecuted);
@@ -56,6 +58,7 @@ void defaultSignals() {
 }  // namespace
 
 pid_t spawn(WorkerImage image) {
+  if (image.scopes.size() > kMostScopes) throw std::system_error(E2BIG, std::generic_category(), "scopes");
   std::vector<std::string> words = {image.executable};
   words.insert(words.end(), image.arguments.begin(), image.arguments.end());
   const std::vector<char*> argv = sandbox::environmentPointers(words);

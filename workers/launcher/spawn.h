@@ -12,12 +12,14 @@ namespace factionos::launcher {
 struct WorkerImage {
   int directory = -1;  // O_PATH, of the executable
   const char* executable = nullptr;
-  int line = -1;    // becomes 3
-  int events = -1;  // becomes 4
-  int scope = -1;   // becomes 5; -1: there is none
+  int line = -1;                 // becomes 3
+  int events = -1;               // becomes 4
+  std::vector<int> scopes = {};  // become 5 and up
   std::vector<std::string> environment;
   std::vector<std::string> arguments = {};  // after the name
 };
+
+inline constexpr std::size_t kMostScopes = 33;
 
 // All descriptors are borrowed. The child has 0 to 2 of this process and those named, nothing else; default
 // signals, none blocked. Ends with status 127 if exec fails. Throws std::system_error if there is no process

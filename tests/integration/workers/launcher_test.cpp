@@ -32,10 +32,12 @@ std::string startSessionIn(Broker& broker, const std::string& path) {
 TEST(Launcher, StartsTheRolesOfItsTableAlone) {
   Broker broker;
   for (const schema::Role role :
-       {schema::Role::UNSPECIFIED, schema::Role::SESSION, schema::Role::GIT, schema::Role::FILE,
-        schema::Role::CONTAINER, static_cast<schema::Role>(99)}) {
+       {schema::Role::UNSPECIFIED, schema::Role::SESSION, schema::Role::CONTAINER,
+        static_cast<schema::Role>(99)}) {
     EXPECT_EQ(startRole(broker, role), "role_unknown/role_table") << static_cast<int>(role);
   }
+  for (const schema::Role role : {schema::Role::FILE, schema::Role::GIT})
+    EXPECT_EQ(startRole(broker, role), "scope_refused/role_table") << static_cast<int>(role);
   EXPECT_EQ(startRole(broker, schema::Role::PTY), "");
 }
 

@@ -1,0 +1,235 @@
+#include "workers/git/carry_out.h"
+
+#include <algorithm>
+#include <array>
+
+#include <sodium.h>
+
+#include "workers/git/index_lock.h"
+#include "workers/git/snapshot.h"
+
+namespace factionos::git {
+namespace {
+
+constexpr std::string_view kSymbolic = "ref: ";
+
+bool locksIndex(schema::GitChange::Reader change) {
+  switch (change.which()) {
+    case schema::GitChange::BRANCH_CREATE:
+    case schema::GitChange::FETCH:
+    case schema::GitChange::PUSH:
+      return false;
+    default:
+      return true;
+  }
+}
+
+void putFiles(const Opened& opened, const ChangeSet& set) {
+  const TreeWriter writer(opened.repository, opened.workTree());
+  for (const FileEdit& file : set.files)
+    if (!file.after.there()) writer.remove(file.path);
+  for (const FileEdit& file : set.files)
+    if (file.after.there()) writer.put(file.path, file.after);
+}
+
+void putEntry(git_index* index, const TreeWriter& writer, const IndexEdit& edit) {
+  must(git_index_remove_bypath(index, edit.path.c_str()));
+  for (int stage = 0; stage < 4; ++stage) {
+    const FileState& state = edit.after.stages[stage];
+    if (!state.there()) continue;
+    git_index_entry entry;
+    if (stage == 0) {
+      writer.describe(edit.path, state, entry);
+    } else {
+      entry = {};
+      entry.path = edit.path.c_str();
+      entry.mode = state.mode;
+      entry.id = state.id;
+    }
+    entry.flags = static_cast<std::uint16_t>(stage << GIT_INDEX_ENTRY_STAGESHIFT);
+    must(git_index_add(index, &entry));
+  }
+}
+
+// Times and numbers of a file that is not what the entry says would hide that it differs.
+void putIndex(const Opened& opened, git_index* index, const ChangeSet& set) {
+  const TreeWriter writer(opened.repository, opened.workTree());
+  for (const IndexEdit& edit : set.index) {
+    putEntry(index, writer, edit);
+    const FileState& after = edit.after.stages[0];
+    if (!after.there() || after.mode == GIT_FILEMODE_COMMIT) continue;
+    FileState now;
+    try {
+      now = writer.take(edit.path, Store::kDry);
+    } catch (const Refusal&) {
+    }
+    if (now.there() && git_oid_equal(&now.id, &after.id) != 0) continue;
+    git_index_entry entry{};
+    entry.path = edit.path.c_str();
+    entry.mode = after.mode;
+    entry.id = after.id;
+    must(git_index_add(index, &entry));
+  }
+}
+
+void putRef(git_repository* repository, const RefEdit& ref, const char* message) {
+  if (refStateOf(repository, ref.name) != ref.before) throw Refusal{"state_moved", "ref_moved"};
+  if (ref.after.empty()) {
+    must(git_reference_remove(repository, ref.name.c_str()));
+  } else if (ref.after.starts_with(kSymbolic)) {
+    const std::string target = ref.after.substr(kSymbolic.size());
+    make<Reference>(git_reference_symbolic_create, repository, ref.name.c_str(), target.c_str(), 1, message);
+  } else if (ref.before.empty()) {
+    const git_oid id = oidOf(ref.after);
+    make<Reference>(git_reference_create, repository, ref.name.c_str(), &id, 0, message);
+  } else if (ref.before.starts_with(kSymbolic)) {
+    const git_oid id = oidOf(ref.after);
+    make<Reference>(git_reference_create, repository, ref.name.c_str(), &id, 1, message);
+  } else {
+    const git_oid id = oidOf(ref.after);
+    const git_oid before = oidOf(ref.before);
+    make<Reference>(git_reference_create_matching, repository, ref.name.c_str(), &id, 1, &before, message);
+  }
+}
+
+void identify(git_repository* repository, const Plan& plan) {
+  const std::size_t open = plan.committer.rfind(" <");
+  if (open == std::string::npos) {
+    must(git_repository_set_ident(repository, "factionos", "factionos@localhost"));
+    return;
+  }
+  const std::string name = plan.committer.substr(0, open);
+  const std::string email = plan.committer.substr(open + 2, plan.committer.size() - open - 3);
+  must(git_repository_set_ident(repository, name.c_str(), email.c_str()));
+}
+
+void carryOutPlanned(const Opened& opened, const Plan& plan, IndexLock* lock) {
+  const ChangeSet& set = plan.set;
+  // In memory first: libgit2 refuses names here that must not be written anywhere.
+  if (lock != nullptr && set.files.empty()) putIndex(opened, lock->index(), set);
+  if (lock != nullptr && !set.files.empty()) {
+    for (const IndexEdit& edit : set.index)
+      putEntry(lock->index(), TreeWriter(opened.repository, opened.workTree()), edit);
+  }
+  putFiles(opened, set);
+  if (lock != nullptr && !set.files.empty()) putIndex(opened, lock->index(), set);
+  if (lock != nullptr && !set.index.empty()) lock->commit();
+  if (set.worktree && set.worktree->what == WorktreeEdit::What::kRemove)
+    removeWorktree(opened, *set.worktree);
+  if (plan.push) moveRemote(opened, *plan.push);
+  const std::string message = "factionos: " + set.operation;
+  for (const RefEdit& ref : set.refs) putRef(opened.repository, ref, message.c_str());
+  if (set.worktree && set.worktree->what == WorktreeEdit::What::kAdd) addWorktree(opened, *set.worktree);
+}
+
+// ---- After a crash.
+
+enum class Side { kBefore, kAfter, kNeither };
+struct Sides {
+  std::size_t before = 0;
+  std::size_t after = 0;
+  void add(Side side) {
+    if (side == Side::kBefore) ++before;
+    if (side == Side::kAfter) ++after;
+  }
+};
+
+template <typename T>
+Side sideOf(const T& now, const T& before, const T& after) {
+  if (now == after) return Side::kAfter;
+  return now == before ? Side::kBefore : Side::kNeither;
+}
+
+// A branch that has gone on from what the action made shows it just as well.
+Side sideOf(git_repository* repository, const RefEdit& ref) {
+  const std::string now = refStateOf(repository, ref.name);
+  const Side side = sideOf(now, ref.before, ref.after);
+  if (side != Side::kNeither || now.size() != GIT_OID_HEXSZ || ref.after.size() != GIT_OID_HEXSZ) return side;
+  const git_oid tip = oidOf(now);
+  const git_oid made = oidOf(ref.after);
+  return git_graph_descendant_of(repository, &tip, &made) == 1 ? Side::kAfter : side;
+}
+
+Sides sidesOf(const Opened& opened, const ChangeSet& set) {
+  Sides sides;
+  const Index index = opened.index();
+  for (const RefEdit& ref : set.refs) sides.add(sideOf(opened.repository, ref));
+  for (const IndexEdit& edit : set.index)
+    sides.add(sideOf(indexStateOf(index.get(), edit.path), edit.before, edit.after));
+  const TreeWriter writer(opened.repository, opened.workTree());
+  for (const FileEdit& file : set.files) {
+    if (file.before.mode == GIT_FILEMODE_COMMIT || file.after.mode == GIT_FILEMODE_COMMIT) continue;
+    try {
+      sides.add(sideOf(writer.take(file.path, Store::kDry), file.before, file.after));
+    } catch (const Refusal&) {
+    }
+  }
+  if (set.worktree) {
+    const auto rows = worktrees(opened);
+    const bool there = std::ranges::any_of(
+        rows, [&](const WorktreeRow& row) { return row.name == set.worktree->name && !row.missing; });
+    const bool wanted = set.worktree->what == WorktreeEdit::What::kAdd;
+    sides.add(there == wanted ? Side::kAfter : Side::kBefore);
+  }
+  return sides;
+}
+
+}  // namespace
+
+std::string stateOf(const Opened& opened, const Plan& plan) {
+  const Head head = headOf(opened.repository);
+  std::string text = head.name + '\0' + hexOf(head.commit) + '\0';
+  if (!plan.set.index.empty() || plan.commits > 0) text += fingerprintOf(opened.place.gitDir.handle.get());
+  text += '\0' + plan.set.operation + '\0' + plan.basis;
+  std::array<unsigned char, crypto_generichash_BYTES> digest{};
+  crypto_generichash(digest.data(), digest.size(), reinterpret_cast<const unsigned char*>(text.data()),
+                     text.size(), nullptr, 0);
+  std::array<char, crypto_generichash_BYTES * 2 + 1> hex{};
+  sodium_bin2hex(hex.data(), hex.size(), digest.data(), digest.size());
+  return hex.data();
+}
+
+Preview preview(const Opened& opened, schema::GitChange::Reader change, Patience& patience) {
+  if (locksIndex(change)) refuseIfLocked(opened.place.gitDir.handle.get());
+  const Index index = opened.index();
+  Preview made{planFor({opened, index.get(), Store::kDry, patience}, change), {}};
+  made.state = stateOf(opened, made.plan);
+  return made;
+}
+
+Outcome carryOut(const Place& place, const std::string& actionId, schema::GitChange::Reader change,
+                 const std::string& state, Patience& patience) {
+  mustBeActionId(actionId);
+  const Repository repository = openRepository(place);
+  const Opened opened{place, repository.get()};
+  if (snapshotOf(repository.get(), actionId)) throw Refusal{"exists", "action_has_begun"};
+  std::optional<IndexLock> lock;
+  if (locksIndex(change)) lock.emplace(place, repository.get(), actionId);
+  const Index index = lock ? Index() : opened.index();
+  git_index* used = lock ? lock->index() : index.get();
+  const Plan plan = planFor({opened, used, Store::kWrite, patience}, change);
+  if (stateOf(opened, plan) != state) throw Refusal{"state_moved", "head_index_or_files"};
+  identify(repository.get(), plan);
+  keepSnapshot(repository.get(), actionId, plan.set, headOf(repository.get()).commit);
+  carryOutPlanned(opened, plan, lock ? &*lock : nullptr);
+  markDone(repository.get(), actionId);
+  const Head head = headOf(repository.get());
+  return {head.unborn() ? std::string() : hexOf(head.commit), head.branch(), plan.files,
+          static_cast<std::uint32_t>(plan.set.refs.size()), plan.objects};
+}
+
+schema::GitVerdict reconcile(const Opened& opened, const std::string& actionId) {
+  mustBeActionId(actionId);
+  removeLockOf(opened.place.gitDir.handle.get(), actionId);
+  const std::optional<Kept> kept = snapshotOf(opened.repository, actionId);
+  if (!kept) return schema::GitVerdict::FAILED;
+  if (kept->done) return schema::GitVerdict::SUCCEEDED;
+  const Sides sides = sidesOf(opened, kept->set);
+  if (sides.after > 0 && sides.before == 0) {
+    markDone(opened.repository, actionId);
+    return schema::GitVerdict::SUCCEEDED;
+  }
+  return sides.after > 0 ? schema::GitVerdict::PARTIAL : schema::GitVerdict::FAILED;
+}
+
+}  // namespace factionos::git

@@ -1,0 +1,40 @@
+// Carries a plan out: snapshot, files, index, refs. And what a crash left of it.
+#pragma once
+
+#include <string>
+
+#include "workers/git/plan.h"
+
+namespace factionos::git {
+
+// Of HEAD, its commit, the index and what else the plan was made from, as one digest in hex.
+std::string stateOf(const Opened& opened, const Plan& plan);
+
+struct Outcome {
+  std::string commit;
+  std::string branch;
+  std::uint32_t files = 0;
+  std::uint32_t refs = 0;
+  std::uint32_t objects = 0;
+};
+
+// A dry run: what it would do, and the state that it was taken on.
+struct Preview {
+  Plan plan;
+  std::string state;
+};
+Preview preview(const Opened& opened, schema::GitChange::Reader change, Patience& patience);
+
+// On a repository that is used for nothing else. Throws Refusal: "state_moved" if the state is another one,
+// and nothing has been written then.
+Outcome carryOut(const Place& place, const std::string& actionId, schema::GitChange::Reader change,
+                 const std::string& state, Patience& patience);
+
+schema::GitVerdict reconcile(const Opened& opened, const std::string& actionId);
+
+// ---- Its parts (worktree_change.cpp, transfer.cpp).
+void addWorktree(const Opened& opened, const WorktreeEdit& edit);
+void removeWorktree(const Opened& opened, const WorktreeEdit& edit);
+void moveRemote(const Opened& opened, const PushEdit& push);
+
+}  // namespace factionos::git

@@ -1,0 +1,161 @@
+#include "workers/git/change_set.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+namespace factionos::git {
+namespace {
+
+constexpr std::string_view kFirstLine = "factionos change 1 ";
+constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/";
+constexpr std::string_view kDigits = "0123456789ABCDEF";
+constexpr std::string_view kNothing = "-";
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (kPlain.find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      out += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+  }
+  return out.empty() || out == kNothing ? out + "%" : out;  // a lone % is nothing, so that no word is empty
+}
+
+std::optional<std::string> unescaped(std::string_view word) {
+  if (word.ends_with('%')) word.remove_suffix(1);
+  std::string out;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    if (word[i] != '%') {
+      out += word[i];
+      continue;
+    }
+    if (i + 2 >= word.size()) return std::nullopt;
+    const std::size_t high = kDigits.find(word[i + 1]);
+    const std::size_t low = kDigits.find(word[i + 2]);
+    if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
+    out += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return out;
+}
+
+std::string wordOf(const FileState& state) {
+  if (!state.there()) return std::string(kNothing);
+  std::array<char, GIT_OID_HEXSZ + 1> hex{};
+  git_oid_tostr(hex.data(), hex.size(), &state.id);
+  return std::to_string(state.mode) + ":" + hex.data();
+}
+
+bool parse(std::string_view word, FileState& state) {
+  if (word == kNothing) return true;
+  const std::size_t colon = word.find(':');
+  if (colon == std::string_view::npos || word.size() != colon + 1 + GIT_OID_HEXSZ) return false;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + colon, state.mode);
+  return error == std::errc() && end == word.data() + colon && state.mode != 0 &&
+         git_oid_fromstrn(&state.id, word.data() + colon + 1, GIT_OID_HEXSZ) == 0;
+}
+
+std::vector<std::string_view> words(std::string_view line) {
+  std::vector<std::string_view> found;
+  while (!line.empty()) {
+    const std::size_t end = std::min(line.find(' '), line.size());
+    found.push_back(line.substr(0, end));
+    line.remove_prefix(std::min(end + 1, line.size()));
+  }
+  return found;
+}
+
+bool parseIndex(const std::vector<std::string_view>& line, ChangeSet& set) {
+  if (line.size() != 10) return false;
+  IndexEdit edit;
+  const auto path = unescaped(line[1]);
+  if (!path) return false;
+  edit.path = *path;
+  for (std::size_t i = 0; i < 4; ++i)
+    if (!parse(line[2 + i], edit.before.stages[i]) || !parse(line[6 + i], edit.after.stages[i])) return false;
+  set.index.push_back(std::move(edit));
+  return true;
+}
+
+bool parseLine(const std::vector<std::string_view>& line, ChangeSet& set) {
+  if (line.size() < 2) return false;
+  if (line[0] == "index") return parseIndex(line, set);
+  std::vector<std::string> texts;
+  for (const std::string_view word : line) {
+    auto text = unescaped(word);
+    if (!text) return false;
+    texts.push_back(std::move(*text));
+  }
+  if (line[0] == "ref" && line.size() == 4) {
+    set.refs.push_back({texts[1], texts[2], texts[3]});
+    return true;
+  }
+  if (line[0] == "file" && line.size() == 4) {
+    FileEdit edit{texts[1], {}, {}};
+    const bool whole = parse(line[2], edit.before) && parse(line[3], edit.after);
+    set.files.push_back(std::move(edit));
+    return whole;
+  }
+  if (line[0] == "worktree" && line.size() == 5) {
+    const auto what = line[1] == "add" ? WorktreeEdit::What::kAdd : WorktreeEdit::What::kRemove;
+    set.worktree = {what, texts[2], texts[3], texts[4]};
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+ChangeSet inverse(const ChangeSet& set, std::string operation) {
+  ChangeSet other = set;
+  other.operation = std::move(operation);
+  for (FileEdit& file : other.files) std::swap(file.before, file.after);
+  for (IndexEdit& entry : other.index) std::swap(entry.before, entry.after);
+  for (RefEdit& ref : other.refs) std::swap(ref.before, ref.after);
+  if (other.worktree) {
+    const bool added = other.worktree->what == WorktreeEdit::What::kAdd;
+    other.worktree->what = added ? WorktreeEdit::What::kRemove : WorktreeEdit::What::kAdd;
+  }
+  return other;
+}
+
+std::string encode(const ChangeSet& set) {
+  std::string text = std::string(kFirstLine) + set.operation + "\n";
+  for (const FileEdit& file : set.files)
+    text += "file " + escaped(file.path) + " " + wordOf(file.before) + " " + wordOf(file.after) + "\n";
+  for (const IndexEdit& entry : set.index) {
+    text += "index " + escaped(entry.path);
+    for (const FileState& state : entry.before.stages) text += " " + wordOf(state);
+    for (const FileState& state : entry.after.stages) text += " " + wordOf(state);
+    text += "\n";
+  }
+  for (const RefEdit& ref : set.refs)
+    text += "ref " + escaped(ref.name) + " " + escaped(ref.before) + " " + escaped(ref.after) + "\n";
+  if (set.worktree) {
+    text += set.worktree->what == WorktreeEdit::What::kAdd ? "worktree add " : "worktree remove ";
+    text += escaped(set.worktree->name) + " " + escaped(set.worktree->directory) + " " +
+            escaped(set.worktree->head) + "\n";
+  }
+  return text;
+}
+
+std::optional<ChangeSet> decode(std::string_view text) {
+  if (!text.starts_with(kFirstLine) || !text.ends_with('\n')) return std::nullopt;
+  text.remove_prefix(kFirstLine.size());
+  ChangeSet set;
+  set.operation = text.substr(0, text.find('\n'));
+  text.remove_prefix(set.operation.size() + 1);
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(line.size() + 1);
+    if (!parseLine(words(line), set)) return std::nullopt;
+  }
+  return set;
+}
+
+}  // namespace factionos::git

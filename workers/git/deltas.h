@@ -1,0 +1,52 @@
+// Differences between HEAD, index and working tree as they are found, without ever taking a lock, writing the
+// index, or entering a submodule.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <git2.h>
+
+#include "protocol/schemas/git.capnp.h"
+#include "workers/git/repository.h"
+
+namespace factionos::git {
+
+struct Change {
+  std::string path;
+  std::string oldPath;  // of what was renamed
+  schema::GitEdit edit = schema::GitEdit::NONE;
+  bool submodule = false;
+  bool unjudged = false;
+};
+
+schema::GitEdit editOf(git_delta_t status);
+
+// HEAD to index with renames, as `git status` finds them. `index` as it is in memory.
+std::vector<Change> stagedChanges(git_repository* repository, git_index* index, const git_oid& head);
+
+enum class Walk { kWhole, kCutShort };
+
+struct WorkTreeQuery {
+  schema::Untracked untracked = schema::Untracked::NORMAL;
+  int workTree = -1;               // descriptor
+  std::vector<std::string> below;  // literal paths; empty: everything
+};
+
+// Index to working tree: `tracked` and `untracked` (a directory ends with a slash) are called in order of
+// paths. What has a conflict is left out, and so is what a sparse checkout leaves out. kCutShort: patience
+// was over.
+Walk workTreeChanges(git_repository* repository, git_index* index, const WorkTreeQuery& query,
+                     Patience& patience, const std::function<void(const Change&)>& tracked,
+                     const std::function<void(std::string_view)>& untracked);
+
+struct Conflict {
+  std::string path;
+  schema::GitConflict kind = schema::GitConflict::NONE;
+};
+std::vector<Conflict> conflictsOf(git_index* index);
+
+}  // namespace factionos::git

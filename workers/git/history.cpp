@@ -1,0 +1,112 @@
+#include <algorithm>
+#include <limits>
+
+#include "protocol/text.h"
+#include "workers/git/operations.h"
+#include "workers/git/texts.h"
+
+namespace factionos::git {
+namespace {
+
+constexpr std::size_t kMostSubjectBytes = 256;
+constexpr std::size_t kMostNameBytes = 256;
+constexpr unsigned kMostParents = 64;
+
+void fillPerson(const git_signature* signature, schema::GitPerson::Builder person) {
+  if (signature == nullptr) return;
+  person.setName(utf8Cut(signature->name == nullptr ? "" : signature->name, kMostNameBytes).c_str());
+  person.setEmail(utf8Cut(signature->email == nullptr ? "" : signature->email, kMostNameBytes).c_str());
+  // Milliseconds; what lies outside of four-digit years is left out.
+  constexpr git_time_t kLatest = 253'402'300'799;
+  if (signature->when.time > 0 && signature->when.time <= kLatest)
+    person.setTime(signature->when.time * 1000);
+  person.setOffsetMinutes(signature->when.offset);
+}
+
+const char* underway(git_repository* repository) {
+  switch (git_repository_state(repository)) {
+    case GIT_REPOSITORY_STATE_MERGE:
+      return "merge";
+    case GIT_REPOSITORY_STATE_REVERT:
+    case GIT_REPOSITORY_STATE_REVERT_SEQUENCE:
+      return "revert";
+    case GIT_REPOSITORY_STATE_CHERRYPICK:
+    case GIT_REPOSITORY_STATE_CHERRYPICK_SEQUENCE:
+      return "cherry-pick";
+    case GIT_REPOSITORY_STATE_BISECT:
+      return "bisect";
+    case GIT_REPOSITORY_STATE_REBASE:
+    case GIT_REPOSITORY_STATE_REBASE_INTERACTIVE:
+    case GIT_REPOSITORY_STATE_REBASE_MERGE:
+      return "rebase";
+    case GIT_REPOSITORY_STATE_APPLY_MAILBOX:
+    case GIT_REPOSITORY_STATE_APPLY_MAILBOX_OR_REBASE:
+      return "apply-mailbox";
+    default:
+      return nullptr;
+  }
+}
+
+std::uint32_t clamped(std::size_t count) {
+  return static_cast<std::uint32_t>(std::min<std::size_t>(count, std::numeric_limits<std::uint32_t>::max()));
+}
+
+}  // namespace
+
+void fillCommit(git_commit* commit, schema::GitLogEntry::Builder entry) {
+  entry.setCommit(hexOf(*git_commit_id(commit)).c_str());
+  const unsigned count = std::min(git_commit_parentcount(commit), kMostParents);
+  auto parents = entry.initParents(count);
+  for (unsigned i = 0; i < count; ++i) parents.set(i, hexOf(*git_commit_parent_id(commit, i)).c_str());
+  fillPerson(git_commit_author(commit), entry.initAuthor());
+  fillPerson(git_commit_committer(commit), entry.initCommitter());
+  const char* summary = git_commit_summary(commit);
+  if (summary != nullptr) entry.setSubject(utf8Cut(summary, kMostSubjectBytes).c_str());
+}
+
+void fillHead(const Opened& opened, schema::GitHead::Builder reply) {
+  const Head head = headOf(opened.repository);
+  if (!head.branch().empty()) reply.setBranch(utf8(head.branch()).c_str());
+  if (!head.unborn()) reply.setCommit(hexOf(head.commit).c_str());
+  if (const char* what = underway(opened.repository)) reply.setUnderway(what);
+  if (head.branch().empty()) return;
+  Buffer upstream;
+  if (git_branch_upstream_name(upstream.out(), opened.repository, head.name.c_str()) < 0) return;
+  const Reference reference = find<Reference>(git_reference_lookup, opened.repository, upstream.data());
+  if (!reference) return;
+  reply.setUpstream(utf8(git_reference_shorthand(reference.get())).c_str());
+  git_oid theirs;
+  if (head.unborn() || git_reference_name_to_id(&theirs, opened.repository, upstream.data()) < 0) return;
+  std::size_t ahead = 0;
+  std::size_t behind = 0;
+  must(git_graph_ahead_behind(&ahead, &behind, opened.repository, &head.commit, &theirs));
+  reply.setAhead(clamped(ahead));
+  reply.setBehind(clamped(behind));
+}
+
+void log(const Opened& opened, schema::GitLogRequest::Reader request, schema::GitLog::Builder reply,
+         Patience& patience) {
+  const Revision from = request.hasFrom() ? checkedRevision(view(request.getFrom())) : Revision{"HEAD", ""};
+  if (!request.hasFrom() && headOf(opened.repository).unborn()) return;
+  const Commit start = resolve(opened.repository, from);
+  const Revwalk walk = make<Revwalk>(git_revwalk_new, opened.repository);
+  must(git_revwalk_sorting(walk.get(), GIT_SORT_TIME));
+  must(git_revwalk_push(walk.get(), git_commit_id(start.get())));
+  std::vector<git_oid> ids;
+  git_oid id;
+  int error = 0;
+  const std::size_t wanted = std::size_t{request.getSkip()} + request.getLimit();
+  for (std::size_t i = 0; i <= wanted && (error = git_revwalk_next(&id, walk.get())) == 0; ++i) {
+    if (patience.over()) throw Refusal{"timed_out", "log"};
+    if (i >= request.getSkip()) ids.push_back(id);
+  }
+  if (error != 0 && error != GIT_ITEROVER) must(error);
+  const bool more = ids.size() > request.getLimit();
+  if (more) ids.pop_back();
+  auto commits = reply.initCommits(static_cast<unsigned>(ids.size()));
+  for (unsigned i = 0; i < commits.size(); ++i)
+    fillCommit(commitOf(opened.repository, ids[i]).get(), commits[i]);
+  reply.setMore(more);
+}
+
+}  // namespace factionos::git

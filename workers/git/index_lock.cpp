@@ -1,0 +1,105 @@
+#include "workers/git/index_lock.h"
+
+#include <array>
+#include <cerrno>
+#include <ctime>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "workers/git/files.h"
+
+namespace factionos::git {
+namespace {
+
+constexpr const char* kLock = "index.lock";
+constexpr const char* kCopy = "factionos-index";  // libgit2 writes it by way of factionos-index.lock
+constexpr const char* kCopyLock = "factionos-index.lock";
+
+void mustWrite(bool fact) {
+  if (!fact) throw Refusal{"not_writable", "index"};
+}
+
+// With its times, by which racy entries are known.
+void copyIndex(int gitDir) {
+  const sandbox::Fd from = openBeneath(gitDir, "index", O_RDONLY);
+  if (!from && errno == ENOENT) return;
+  const sandbox::Fd to = openBeneath(gitDir, kCopy, O_WRONLY | O_CREAT | O_EXCL, 0600);
+  struct stat status {};
+  mustWrite(from && to && fstat(from.get(), &status) == 0 && S_ISREG(status.st_mode));
+  std::array<char, 65536> buffer;
+  ssize_t got = 0;
+  while ((got = read(from.get(), buffer.data(), buffer.size())) > 0)
+    mustWrite(write(to.get(), buffer.data(), static_cast<std::size_t>(got)) == got);
+  const std::array<timespec, 2> times = {status.st_atim, status.st_mtim};
+  mustWrite(got == 0 && fchmod(to.get(), status.st_mode & 0777) == 0 &&
+            futimens(to.get(), times.data()) == 0);
+}
+
+std::string ownWords(const std::string& actionId) {
+  return "factionos " + actionId + "\n";
+}
+
+}  // namespace
+
+std::string fingerprintOf(int gitDir) {
+  const sandbox::Fd file = openBeneath(gitDir, "index", O_RDONLY);
+  struct stat status {};
+  if (!file || fstat(file.get(), &status) != 0) return "none";
+  std::string text = std::to_string(status.st_size) + "." + std::to_string(status.st_mtim.tv_sec) + "." +
+                     std::to_string(status.st_mtim.tv_nsec) + "." + std::to_string(status.st_ino) + ".";
+  std::array<char, GIT_OID_RAWSZ> sum{};
+  if (status.st_size >= GIT_OID_RAWSZ &&
+      pread(file.get(), sum.data(), sum.size(), status.st_size - GIT_OID_RAWSZ) == GIT_OID_RAWSZ)
+    text.append(sum.data(), sum.size());
+  return text;
+}
+
+void refuseIfLocked(int gitDir) {
+  struct stat status {};
+  if (fstatat(gitDir, kLock, &status, AT_SYMLINK_NOFOLLOW) != 0) return;
+  const auto age = std::max<std::time_t>(0, std::time(nullptr) - status.st_mtim.tv_sec);
+  throw Refusal{"locked", "index_lock", std::to_string(age)};
+}
+
+IndexLock::IndexLock(const Place& place, git_repository* repository, const std::string& actionId)
+    : gitDir_(place.gitDir.handle.get()), copy_(place.gitDir.path + "/" + kCopy) {
+  const sandbox::Fd lock = openBeneath(gitDir_, kLock, O_WRONLY | O_CREAT | O_EXCL, 0600);
+  if (!lock) {
+    refuseIfLocked(gitDir_);
+    throw Refusal{"not_writable", "index_lock"};
+  }
+  const std::string words = ownWords(actionId);
+  try {
+    mustWrite(write(lock.get(), words.data(), words.size()) == static_cast<ssize_t>(words.size()));
+    unlinkat(gitDir_, kCopy, 0);
+    unlinkat(gitDir_, kCopyLock, 0);
+    copyIndex(gitDir_);
+    index_ = make<Index>(git_index_open, copy_.c_str());
+    must(git_repository_set_index(repository, index_.get()));
+  } catch (...) {
+    unlinkat(gitDir_, kCopy, 0);
+    unlinkat(gitDir_, kLock, 0);
+    throw;
+  }
+}
+
+IndexLock::~IndexLock() {
+  unlinkat(gitDir_, kCopy, 0);
+  unlinkat(gitDir_, kLock, 0);
+}
+
+void IndexLock::commit() {
+  must(git_index_write(index_.get()));
+  mustWrite(renameat(gitDir_, kCopy, gitDir_, "index") == 0);
+}
+
+void removeLockOf(int gitDir, const std::string& actionId) {
+  if (readSmall(gitDir, kLock, 128) != ownWords(actionId)) return;
+  unlinkat(gitDir, kCopyLock, 0);
+  unlinkat(gitDir, kCopy, 0);
+  unlinkat(gitDir, kLock, 0);
+}
+
+}  // namespace factionos::git

@@ -1,0 +1,39 @@
+// The index as git itself changes it: under index.lock, on a copy, put in place at once.
+#pragma once
+
+#include <string>
+
+#include "sandbox/descriptors.h"
+#include "workers/git/operations.h"
+
+namespace factionos::git {
+
+// The numbers in the index's last bytes, its size and its time: another one after any change.
+std::string fingerprintOf(int gitDir);
+
+// Denied "locked" with the age of a lock that is there: whose it is can't be told, so it is never removed.
+void refuseIfLocked(int gitDir);
+
+class IndexLock {
+ public:
+  // Takes the lock, in the name of the action, and makes a copy the index of `repository`, which is used for
+  // nothing else. Throws Refusal.
+  IndexLock(const Place& place, git_repository* repository, const std::string& actionId);
+  ~IndexLock();
+  IndexLock(const IndexLock&) = delete;
+  IndexLock& operator=(const IndexLock&) = delete;
+
+  [[nodiscard]] git_index* index() const { return index_.get(); }
+  // Writes what index() holds and puts it in place.
+  void commit();
+
+ private:
+  int gitDir_;
+  std::string copy_;  // path
+  Index index_;
+};
+
+// Removes what a worker left that died while it held the lock for this action; nobody else's.
+void removeLockOf(int gitDir, const std::string& actionId);
+
+}  // namespace factionos::git

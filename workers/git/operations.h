@@ -1,0 +1,49 @@
+// The operations that read. Each runs on the worker's one thread for work, throws Refusal, and asks its
+// patience now and then.
+#pragma once
+
+#include "protocol/schemas/git.capnp.h"
+#include "workers/git/repository.h"
+
+namespace factionos::git {
+
+// What they work on.
+struct Opened {
+  const Place& place;
+  git_repository* repository;
+
+  [[nodiscard]] int workTree() const { return place.workTree.handle.get(); }
+  // As it is on disk now.
+  [[nodiscard]] Index index() const;
+};
+
+void status(const Opened& opened, schema::GitStatusRequest::Reader request, schema::GitStatus::Builder status,
+            Patience& patience);
+void diff(const Opened& opened, schema::GitDiffRequest::Reader request, schema::GitDiff::Builder diff,
+          Patience& patience);
+void log(const Opened& opened, schema::GitLogRequest::Reader request, schema::GitLog::Builder log,
+         Patience& patience);
+void show(const Opened& opened, schema::GitShowRequest::Reader request, schema::GitShow::Builder show,
+          Patience& patience);
+void branches(const Opened& opened, schema::GitBranchesRequest::Reader request,
+              schema::GitBranches::Builder branches, Patience& patience);
+
+struct WorktreeRow {
+  std::string name;
+  std::string directory;  // relative to the workspace; empty where it lies elsewhere
+  std::string path;       // never leaves the worker
+  std::string branch;
+  std::string commit;
+  bool locked = false;
+  bool missing = false;
+  bool main = false;
+};
+std::vector<WorktreeRow> worktrees(const Opened& opened);
+
+// Parts that several operations share.
+void fillHead(const Opened& opened, schema::GitHead::Builder head);
+void fillCommit(git_commit* commit, schema::GitLogEntry::Builder entry);
+void fillDiff(const Opened& opened, git_diff* diff, std::string_view file, std::uint32_t limit,
+              schema::GitDiff::Builder reply, Patience& patience);
+
+}  // namespace factionos::git

@@ -1,0 +1,93 @@
+#include "workers/git/plan.h"
+
+#include <algorithm>
+
+#include "workers/git/deltas.h"
+
+namespace factionos::git {
+
+Plan planFor(const Planning& planning, schema::GitChange::Reader change) {
+  switch (change.which()) {
+    case schema::GitChange::STAGE:
+      return planStage(planning, change.getStage());
+    case schema::GitChange::UNSTAGE:
+      return planUnstage(planning, change.getUnstage());
+    case schema::GitChange::COMMIT:
+      return planCommit(planning, change.getCommit());
+    case schema::GitChange::BRANCH_CREATE:
+      return planBranchCreate(planning, change.getBranchCreate());
+    case schema::GitChange::CHECKOUT:
+      return planCheckout(planning, change.getCheckout());
+    case schema::GitChange::WORKTREE_ADD:
+      return planWorktreeAdd(planning, change.getWorktreeAdd());
+    case schema::GitChange::WORKTREE_REMOVE:
+      return planWorktreeRemove(planning, change.getWorktreeRemove());
+    case schema::GitChange::FETCH:
+      return planFetch(planning, change.getFetch());
+    case schema::GitChange::PUSH:
+      return planPush(planning, change.getPush());
+    case schema::GitChange::ROLLBACK:
+      return planRollback(planning, change.getRollback());
+    case schema::GitChange::UNSPECIFIED:
+      break;
+  }
+  throw Refusal{"invalid", "change"};
+}
+
+IndexState indexStateOf(git_index* index, const std::string& path) {
+  IndexState state;
+  for (int stage = 0; stage < 4; ++stage) {
+    const git_index_entry* entry = git_index_get_bypath(index, path.c_str(), stage);
+    if (entry != nullptr) state.stages[stage] = {entry->mode, entry->id};
+  }
+  return state;
+}
+
+FileState fileStateOf(git_tree* tree, const std::string& path) {
+  if (tree == nullptr) return {};
+  git_tree_entry* raw = nullptr;
+  const int error = git_tree_entry_bypath(&raw, tree, path.c_str());
+  if (error == GIT_ENOTFOUND) return {};
+  must(error);
+  const Handle<git_tree_entry, git_tree_entry_free> entry(raw);
+  if (git_tree_entry_type(raw) == GIT_OBJECT_TREE) return {};
+  return {static_cast<std::uint32_t>(git_tree_entry_filemode(raw)), *git_tree_entry_id(raw)};
+}
+
+std::string refStateOf(git_repository* repository, const std::string& name) {
+  const Reference reference = find<Reference>(git_reference_lookup, repository, name.c_str());
+  if (!reference) return {};
+  if (git_reference_type(reference.get()) == GIT_REFERENCE_SYMBOLIC)
+    return std::string("ref: ") + git_reference_symbolic_target(reference.get());
+  return hexOf(*git_reference_target(reference.get()));
+}
+
+std::string headStateOf(git_repository* repository) {
+  return refStateOf(repository, "HEAD");
+}
+
+std::string labelOf(std::string_view what, std::string_view name) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/";
+  constexpr std::size_t kLongest = 63;
+  std::string label = std::string(what) + ":" + std::string(name);
+  const bool plain = name.find_first_not_of(kPlain) == std::string_view::npos && label.size() <= kLongest;
+  return plain ? label : std::string(what);
+}
+
+void mustBeClean(const Planning& planning) {
+  const Head head = headOf(planning.opened.repository);
+  std::size_t changed = stagedChanges(planning.opened.repository, planning.index, head.commit).size();
+  changed += conflictsOf(planning.index).size();
+  const Walk walk = workTreeChanges(
+      planning.opened.repository, planning.index, {schema::Untracked::NO, planning.opened.workTree(), {}},
+      planning.patience, [&changed](const Change&) { ++changed; }, [](std::string_view) {});
+  if (walk == Walk::kCutShort) throw Refusal{"timed_out", "working_tree"};
+  if (changed > 0) throw Refusal{"not_clean", "working_tree", std::to_string(changed)};
+}
+
+void mustBeIdle(const Opened& opened) {
+  if (git_repository_state(opened.repository) != GIT_REPOSITORY_STATE_NONE)
+    throw Refusal{"underway", "merge_or_rebase"};
+}
+
+}  // namespace factionos::git

@@ -1,0 +1,81 @@
+// From what is asked for to what would change. Every mutating operation is one function that makes a Plan;
+// carrying it out, undoing it and telling how far it came are the same for all (carry_out.h).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "workers/git/change_set.h"
+#include "workers/git/operations.h"
+#include "workers/git/tree_writer.h"
+
+namespace factionos::git {
+
+// kDry writes nothing at all: names of objects that don't exist yet are left out of the change set. kWrite
+// puts blobs, trees and commits into the object database, where nothing refers to them yet.
+using Store = TreeWriter::Store;
+
+struct Planning {
+  Opened opened;
+  git_index* index;  // as it is now
+  Store store;
+  Patience& patience;
+
+  [[nodiscard]] TreeWriter writer() const { return {opened.repository, opened.workTree()}; }
+};
+
+// What a remote's own branch is to become.
+struct PushEdit {
+  std::string remote;
+  std::string ref;
+  std::string before;
+  std::string after;
+};
+
+struct Plan {
+  ChangeSet set;
+  std::string target;  // a label
+  std::string basis;   // what else it was made from, beside HEAD and the index
+  std::uint32_t files = 0;
+  std::uint64_t insertions = 0;
+  std::uint64_t deletions = 0;
+  std::uint32_t commits = 0;
+  std::uint32_t objects = 0;
+  std::vector<std::string> notes;
+  std::optional<PushEdit> push;
+  std::string committer;  // "Name <email>", for reflogs; empty: as the repository says
+};
+
+Plan planFor(const Planning& planning, schema::GitChange::Reader change);
+
+Plan planStage(const Planning& planning, schema::GitStage::Reader request);
+Plan planUnstage(const Planning& planning, schema::GitStage::Reader request);
+Plan planCommit(const Planning& planning, schema::GitCommit::Reader request);
+Plan planBranchCreate(const Planning& planning, schema::GitBranchCreate::Reader request);
+Plan planCheckout(const Planning& planning, schema::GitCheckout::Reader request);
+Plan planWorktreeAdd(const Planning& planning, schema::GitWorktreeAdd::Reader request);
+Plan planWorktreeRemove(const Planning& planning, schema::GitWorktreeRemove::Reader request);
+Plan planFetch(const Planning& planning, schema::GitFetch::Reader request);
+Plan planPush(const Planning& planning, schema::GitPush::Reader request);
+Plan planRollback(const Planning& planning, schema::GitRollback::Reader request);
+
+// ---- Parts that several of them share.
+
+inline constexpr std::size_t kMostTouched = 100'000;  // files or entries of one action
+
+IndexState indexStateOf(git_index* index, const std::string& path);
+FileState fileStateOf(git_tree* tree, const std::string& path);
+// "abc…" or empty, of a ref by its full name.
+std::string refStateOf(git_repository* repository, const std::string& name);
+std::string headStateOf(git_repository* repository);  // "ref: refs/heads/main" or 40 digits
+// "branch:main", as far as a label can say it.
+std::string labelOf(std::string_view what, std::string_view name);
+// What HEAD, index and working tree hold is one and the same, untracked files aside. Else denied "not_clean".
+void mustBeClean(const Planning& planning);
+// Denied "not_clean" where that linked worktree holds anything that is in no commit.
+void mustHoldNothingNew(const Opened& opened, const WorktreeRow& row, Patience& patience);
+// Denied where a merge, a rebase or the like is under way.
+void mustBeIdle(const Opened& opened);
+
+}  // namespace factionos::git

@@ -1,0 +1,128 @@
+// branch-create and checkout.
+#include <algorithm>
+
+#include "protocol/text.h"
+#include "workers/git/deltas.h"
+#include "workers/git/filters.h"
+#include "workers/git/plan.h"
+
+namespace factionos::git {
+namespace {
+
+std::string branchRef(std::string_view name) {
+  return "refs/heads/" + checkedRefName(name, "branch");
+}
+
+FileState stateOf(const git_diff_file& file, bool there) {
+  return there ? FileState{file.mode, file.id} : FileState{};
+}
+
+// By the working tree's attributes and by those of the commit that is to be checked out: what either would
+// hand to a program is not checked out.
+void mustNeedNoProgram(git_repository* repository, const std::string& path, const git_oid& commit) {
+  if (filterOf(repository, path) != FilterKind::kNone) throw Refusal{"filter_attribute", "checkout"};
+  git_attr_options options = GIT_ATTR_OPTIONS_INIT;
+  options.flags = GIT_ATTR_CHECK_INCLUDE_COMMIT | GIT_ATTR_CHECK_NO_SYSTEM;
+  options.attr_commit_id = commit;
+  for (const char* name : {"filter", "working-tree-encoding"}) {
+    const char* value = nullptr;
+    must(git_attr_get_ext(&value, repository, &options, path.c_str(), name));
+    if (git_attr_value(value) == GIT_ATTR_VALUE_STRING) throw Refusal{"filter_attribute", "checkout"};
+  }
+}
+
+bool isSparse(git_index* index) {
+  for (std::size_t i = 0; i < git_index_entrycount(index); ++i) {
+    const git_index_entry* entry = git_index_get_byindex(index, i);
+    if ((entry->flags_extended & GIT_INDEX_ENTRY_SKIP_WORKTREE) != 0) return true;
+  }
+  return false;
+}
+
+// .gitattributes first: they say how what follows is written.
+bool before(const FileEdit& a, const FileEdit& b) {
+  const auto attributes = [](const FileEdit& file) { return !file.path.ends_with(".gitattributes"); };
+  return std::pair(attributes(a), a.path) < std::pair(attributes(b), b.path);
+}
+
+// Nothing of anybody's may be lost: what is not tracked stays.
+void mustNotOverwrite(const TreeWriter& writer, const std::vector<FileEdit>& files) {
+  std::size_t inTheWay = 0;
+  for (const FileEdit& file : files) {
+    if (file.before.there() || !file.after.there() || file.after.mode == GIT_FILEMODE_COMMIT) continue;
+    if (writer.at(file.path) != TreeWriter::There::kNothing) {
+      const auto replaced = [&](const FileEdit& other) {
+        return other.before.there() && !other.after.there() && file.path.starts_with(other.path + "/");
+      };
+      if (std::ranges::none_of(files, replaced)) ++inTheWay;
+    }
+  }
+  if (inTheWay > 0) throw Refusal{"would_overwrite", "untracked", std::to_string(inTheWay)};
+}
+
+void addDifference(const Planning& planning, const git_oid& from, const git_oid& to, ChangeSet& set) {
+  git_repository* repository = planning.opened.repository;
+  const Tree a = treeOf(repository, from);
+  const Tree b = treeOf(repository, to);
+  git_diff_options options = GIT_DIFF_OPTIONS_INIT;
+  options.flags = GIT_DIFF_INCLUDE_TYPECHANGE;
+  const Diff diff = make<Diff>(git_diff_tree_to_tree, repository, a.get(), b.get(), &options);
+  if (git_diff_num_deltas(diff.get()) > kMostTouched) throw Refusal{"too_large", "files"};
+  for (std::size_t i = 0; i < git_diff_num_deltas(diff.get()); ++i) {
+    if (planning.patience.over()) throw Refusal{"timed_out", "checkout"};
+    const git_diff_delta& delta = *git_diff_get_delta(diff.get(), i);
+    FileEdit file{delta.new_file.path, stateOf(delta.old_file, delta.status != GIT_DELTA_ADDED),
+                  stateOf(delta.new_file, delta.status != GIT_DELTA_DELETED)};
+    static_cast<void>(checkedPath(file.path));
+    if (file.after.there() && file.after.mode != GIT_FILEMODE_COMMIT)
+      mustNeedNoProgram(repository, file.path, to);
+    IndexEdit entry{file.path, {}, {}};
+    entry.before.stages[0] = file.before;
+    entry.after.stages[0] = file.after;
+    set.index.push_back(std::move(entry));
+    set.files.push_back(std::move(file));
+  }
+  std::ranges::sort(set.files, before);
+}
+
+}  // namespace
+
+Plan planBranchCreate(const Planning& planning, schema::GitBranchCreate::Reader request) {
+  Plan plan;
+  plan.set.operation = "branch-create";
+  const std::string name = branchRef(view(request.getBranch()));
+  plan.target = labelOf("branch", view(request.getBranch()));
+  const Revision from = request.hasFrom() ? checkedRevision(view(request.getFrom())) : Revision{"HEAD", ""};
+  const Commit commit = resolve(planning.opened.repository, from);
+  if (!refStateOf(planning.opened.repository, name).empty()) throw Refusal{"exists", "branch"};
+  plan.set.refs.push_back({name, {}, hexOf(*git_commit_id(commit.get()))});
+  plan.basis = plan.set.refs.back().after;
+  return plan;
+}
+
+Plan planCheckout(const Planning& planning, schema::GitCheckout::Reader request) {
+  Plan plan;
+  plan.set.operation = "checkout";
+  git_repository* repository = planning.opened.repository;
+  const std::string name = branchRef(view(request.getBranch()));
+  plan.target = labelOf("branch", view(request.getBranch()));
+  const std::string there = refStateOf(repository, name);
+  if (there.empty()) throw Refusal{"not_found", "branch"};
+  const Head head = headOf(repository);
+  if (head.name == name) throw Refusal{"nothing_to_do", "checkout"};
+  for (const WorktreeRow& other : worktrees(planning.opened))
+    if ("refs/heads/" + other.branch == name && !other.missing)
+      throw Refusal{"exists", "checked_out_elsewhere"};
+  mustBeIdle(planning.opened);
+  mustBeClean(planning);
+  if (isSparse(planning.index)) throw Refusal{"unavailable", "sparse_checkout"};
+  const git_oid to = oidOf(there);
+  addDifference(planning, head.commit, to, plan.set);
+  mustNotOverwrite(planning.writer(), plan.set.files);
+  plan.files = static_cast<std::uint32_t>(plan.set.files.size());
+  plan.set.refs.push_back({"HEAD", headStateOf(repository), "ref: " + name});
+  plan.basis = there;
+  return plan;
+}
+
+}  // namespace factionos::git

@@ -1,0 +1,80 @@
+#include <algorithm>
+
+#include "protocol/text.h"
+#include "workers/git/deltas.h"
+#include "workers/git/plan.h"
+#include "workers/git/snapshot.h"
+
+namespace factionos::git {
+namespace {
+
+// What HEAD, a branch or an entry is now must be what the action left or, where it came no further, what was
+// there before it: what somebody has changed since is never overwritten.
+struct Moved {
+  std::size_t refs = 0;
+  std::size_t files = 0;
+};
+
+template <typename Edit, typename Now>
+void keepWhatIsLeftToDo(std::vector<Edit>& edits, std::size_t& moved, Now now) {
+  std::erase_if(edits, [&](const Edit& edit) {
+    const auto present = now(edit);
+    if (present == edit.after) return true;  // never happened, or is undone already
+    if (present == edit.before) return false;
+    ++moved;
+    return true;
+  });
+}
+
+void judgeFiles(const Planning& planning, ChangeSet& set, Moved& moved) {
+  const TreeWriter writer = planning.writer();
+  std::erase_if(set.files, [](const FileEdit& file) {
+    return file.before.mode == GIT_FILEMODE_COMMIT || file.after.mode == GIT_FILEMODE_COMMIT;
+  });
+  keepWhatIsLeftToDo(set.files, moved.files,
+                     [&](const FileEdit& file) { return writer.take(file.path, Store::kDry); });
+}
+
+void judgeWorktree(const Planning& planning, ChangeSet& set) {
+  const auto rows = worktrees(planning.opened);
+  const auto row = std::ranges::find(rows, set.worktree->name, &WorktreeRow::name);
+  const bool there = row != rows.end() && !row->missing;
+  const bool add = set.worktree->what == WorktreeEdit::What::kAdd;
+  if (there == add) {
+    set.worktree.reset();
+  } else if (there) {
+    mustHoldNothingNew(planning.opened, *row, planning.patience);
+  }
+}
+
+}  // namespace
+
+// `set` is the inverse: its `before` is what the action left.
+Plan planRollback(const Planning& planning, schema::GitRollback::Reader request) {
+  const std::string actionId(view(request.getActionId()));
+  mustBeActionId(actionId);
+  const std::optional<Kept> kept = snapshotOf(planning.opened.repository, actionId);
+  if (!kept) throw Refusal{"not_found", "snapshot"};
+  if (kept->set.operation == "push") throw Refusal{"unavailable", "a_push_cannot_be_called_back"};
+  mustBeIdle(planning.opened);
+  Plan plan;
+  plan.target = labelOf("action", actionId);
+  plan.basis = actionId;
+  plan.set = inverse(kept->set, "rollback");
+  Moved moved;
+  std::size_t refs = 0;
+  keepWhatIsLeftToDo(plan.set.refs, refs,
+                     [&](const RefEdit& ref) { return refStateOf(planning.opened.repository, ref.name); });
+  keepWhatIsLeftToDo(plan.set.index, moved.files,
+                     [&](const IndexEdit& edit) { return indexStateOf(planning.index, edit.path); });
+  judgeFiles(planning, plan.set, moved);
+  if (refs > 0) throw Refusal{"state_moved", "refs_have_moved_on", std::to_string(refs)};
+  if (moved.files > 0) throw Refusal{"state_moved", "files_have_changed_since", std::to_string(moved.files)};
+  if (plan.set.worktree) judgeWorktree(planning, plan.set);
+  if (plan.set.empty()) throw Refusal{"nothing_to_do", "rollback"};
+  plan.files = static_cast<std::uint32_t>(std::max(plan.set.index.size(), plan.set.files.size()));
+  for (const FileEdit& file : plan.set.files) plan.basis += file.path + '\n';
+  return plan;
+}
+
+}  // namespace factionos::git

@@ -1,0 +1,115 @@
+#include "workers/git/snapshot.h"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "workers/git/repository.h"
+
+namespace factionos::git {
+namespace {
+
+constexpr std::string_view kFolder = "refs/factionos/";
+constexpr std::size_t kMostHeld = 10'000;  // blobs of the index that nothing else may refer to
+
+std::string refOf(const std::string& actionId, std::string_view part) {
+  return std::string(kFolder) + actionId + "/" + std::string(part);
+}
+
+void setRef(git_repository* repository, const std::string& name, const git_oid& id) {
+  make<Reference>(git_reference_create, repository, name.c_str(), &id, 0, "factionos snapshot");
+}
+
+std::set<std::string> heldBy(const ChangeSet& set) {
+  std::set<std::string> ids;
+  for (const IndexEdit& edit : set.index)
+    for (const IndexState* state : {&edit.before, &edit.after})
+      for (const FileState& file : state->stages)
+        if (file.there() && file.mode != GIT_FILEMODE_COMMIT && ids.size() < kMostHeld)
+          ids.insert(hexOf(file.id));
+  return ids;
+}
+
+git_oid treeOfSnapshot(git_repository* repository, const ChangeSet& set) {
+  const std::string text = encode(set);
+  git_oid blob;
+  must(git_blob_create_from_buffer(&blob, repository, text.data(), text.size()));
+  const auto builder = make<TreeBuilder>(git_treebuilder_new, repository, nullptr);
+  must(git_treebuilder_insert(nullptr, builder.get(), "change", &blob, GIT_FILEMODE_BLOB));
+  // A checkout's blobs are held by the commits on its two sides.
+  if (set.files.empty()) {
+    for (const std::string& hex : heldBy(set)) {
+      const git_oid id = oidOf(hex);
+      must(git_treebuilder_insert(nullptr, builder.get(), hex.c_str(), &id, GIT_FILEMODE_BLOB));
+    }
+  }
+  git_oid tree;
+  must(git_treebuilder_write(&tree, builder.get()));
+  return tree;
+}
+
+// Ids begin with their time, so that their order is that of their actions.
+void letGoOfOldOnes(git_repository* repository) {
+  std::set<std::string> ids;
+  const auto iterator =
+      make<ReferenceIterator>(git_reference_iterator_glob_new, repository, "refs/factionos/*");
+  const char* name = nullptr;
+  std::vector<std::string> names;
+  while (git_reference_next_name(&name, iterator.get()) == 0) {
+    names.emplace_back(name);
+    const std::string_view rest = std::string_view(name).substr(kFolder.size());
+    ids.emplace(rest.substr(0, rest.find('/')));
+  }
+  if (ids.size() <= kKeptSnapshots) return;
+  const auto oldest = std::next(ids.begin(), static_cast<std::ptrdiff_t>(ids.size() - kKeptSnapshots));
+  for (const std::string& each : names) {
+    const std::string_view rest = std::string_view(each).substr(kFolder.size());
+    if (rest.substr(0, rest.find('/')) < *oldest) git_reference_remove(repository, each.c_str());
+  }
+}
+
+}  // namespace
+
+void mustBeActionId(std::string_view id) {
+  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  constexpr std::size_t kLongest = 40;
+  if (id.empty() || id.size() > kLongest || id.find_first_not_of(kAllowed) != std::string_view::npos)
+    throw Refusal{"invalid", "action_id"};
+}
+
+void keepSnapshot(git_repository* repository, const std::string& actionId, const ChangeSet& set,
+                  const git_oid& head) {
+  letGoOfOldOnes(repository);
+  const git_oid tree = treeOfSnapshot(repository, set);
+  if (git_oid_is_zero(&head) == 0) setRef(repository, refOf(actionId, "head"), head);
+  for (const RefEdit& ref : set.refs) {
+    if (ref.before.size() != GIT_OID_HEXSZ || ref.before == hexOf(head)) continue;
+    setRef(repository, refOf(actionId, "before/" + ref.name), oidOf(ref.before));
+  }
+  setRef(repository, refOf(actionId, "change"), tree);  // last: with it the action has begun
+}
+
+void markDone(git_repository* repository, const std::string& actionId) {
+  git_oid tree;
+  must(git_reference_name_to_id(&tree, repository, refOf(actionId, "change").c_str()));
+  setRef(repository, refOf(actionId, "done"), tree);
+}
+
+std::optional<Kept> snapshotOf(git_repository* repository, const std::string& actionId) {
+  git_oid id;
+  const int error = git_reference_name_to_id(&id, repository, refOf(actionId, "change").c_str());
+  if (error == GIT_ENOTFOUND) return std::nullopt;
+  must(error);
+  const Tree tree = make<Tree>(git_tree_lookup, repository, &id);
+  const git_tree_entry* entry = git_tree_entry_byname(tree.get(), "change");
+  if (entry == nullptr) throw repositoryRefused("snapshot_unreadable");
+  const Blob blob = make<Blob>(git_blob_lookup, repository, git_tree_entry_id(entry));
+  std::optional<ChangeSet> set = decode({static_cast<const char*>(git_blob_rawcontent(blob.get())),
+                                         static_cast<std::size_t>(git_blob_rawsize(blob.get()))});
+  if (!set) throw repositoryRefused("snapshot_unreadable");
+  git_oid done;
+  const bool isDone = git_reference_name_to_id(&done, repository, refOf(actionId, "done").c_str()) == 0;
+  return Kept{std::move(*set), isDone};
+}
+
+}  // namespace factionos::git

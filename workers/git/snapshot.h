@@ -1,0 +1,31 @@
+// What is kept of an action in the repository itself, under refs/factionos/ACTION: the change set as a blob,
+// with what it refers to and nothing else does; the commit that HEAD was on; and, once it is done, that it
+// is.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "workers/git/change_set.h"
+#include "workers/git/handles.h"
+
+namespace factionos::git {
+
+inline constexpr std::size_t kKeptSnapshots = 200;  // older ones are let go
+
+// An id of an action is a part of a ref's name: letters, digits and "_". Throws Refusal.
+void mustBeActionId(std::string_view id);
+
+// Durable before it returns. `head`: zero where there is no commit yet.
+void keepSnapshot(git_repository* repository, const std::string& actionId, const ChangeSet& set,
+                  const git_oid& head);
+void markDone(git_repository* repository, const std::string& actionId);
+
+struct Kept {
+  ChangeSet set;
+  bool done = false;
+};
+// Empty where the action has begun nothing.
+std::optional<Kept> snapshotOf(git_repository* repository, const std::string& actionId);
+
+}  // namespace factionos::git

@@ -1,0 +1,206 @@
+#include "workers/git/tree_writer.h"
+
+#include <array>
+#include <cerrno>
+#include <climits>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "workers/git/files.h"
+#include "workers/git/filters.h"
+#include "workers/git/handles.h"
+
+namespace factionos::git {
+namespace {
+
+constexpr std::size_t kMostFileBytes = std::size_t{256} << 20;
+constexpr const char* kTemporary = ".factionos-put";
+
+void mustWrite(bool fact) {
+  if (!fact) throw Refusal{"not_writable", "working_tree"};
+}
+
+std::string readAll(int file, std::size_t expected) {
+  if (expected > kMostFileBytes) throw Refusal{"too_large", "file"};
+  std::string content(expected + 1, '\0');
+  std::size_t have = 0;
+  while (true) {
+    if (have == content.size()) content.resize(content.size() * 2);
+    const ssize_t got = ::read(file, content.data() + have, content.size() - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw Refusal{"not_readable", "file"};
+    if (got == 0) break;
+    have += static_cast<std::size_t>(got);
+    if (have > kMostFileBytes) throw Refusal{"too_large", "file"};
+  }
+  content.resize(have);
+  return content;
+}
+
+std::string linkTarget(int parent, const std::string& name) {
+  std::array<char, PATH_MAX> target{};
+  const ssize_t size = readlinkat(parent, name.c_str(), target.data(), target.size());
+  if (size < 0) throw Refusal{"not_readable", "link"};
+  return {target.data(), static_cast<std::size_t>(size)};
+}
+
+git_oid stored(git_repository* repository, std::string_view content, TreeWriter::Store store) {
+  git_oid id;
+  if (store == TreeWriter::Store::kWrite) {
+    must(git_blob_create_from_buffer(&id, repository, content.data(), content.size()));
+  } else {
+    must(git_odb_hash(&id, content.data(), content.size(), GIT_OBJECT_BLOB));
+  }
+  return id;
+}
+
+// Line ends and $Id$ as git stores them.
+std::string cleaned(git_repository* repository, const std::string& path, std::string content) {
+  git_filter_list* raw = nullptr;
+  must(git_filter_list_load(&raw, repository, nullptr, path.c_str(), GIT_FILTER_TO_ODB, GIT_FILTER_DEFAULT));
+  const FilterList filters(raw);
+  if (!filters) return content;
+  Buffer clean;
+  must(git_filter_list_apply_to_buffer(clean.out(), filters.get(), content.data(), content.size()));
+  return {clean.data(), clean.size()};
+}
+
+void writeAll(int file, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t wrote = write(file, content.data(), content.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    mustWrite(wrote > 0);
+    content.remove_prefix(static_cast<std::size_t>(wrote));
+  }
+}
+
+}  // namespace
+
+sandbox::Fd TreeWriter::parentOf(const std::string& path, std::string& name) const {
+  const std::size_t slash = path.rfind('/');
+  name = slash == std::string::npos ? path : path.substr(slash + 1);
+  const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash);
+  sandbox::Fd found = openBeneath(directory_, parent, O_RDONLY | O_DIRECTORY);
+  if (!found && errno == ELOOP) throw Refusal{"scope_violation", "parent_is_a_link"};
+  return found;
+}
+
+TreeWriter::There TreeWriter::at(const std::string& path) const {
+  std::string name;
+  const sandbox::Fd parent = parentOf(path, name);
+  if (!parent) return errno == ENOENT ? There::kNothing : There::kInTheWay;
+  struct stat status {};
+  if (fstatat(parent.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno == ENOENT ? There::kNothing : There::kInTheWay;
+  return S_ISREG(status.st_mode) || S_ISLNK(status.st_mode) ? There::kFile : There::kInTheWay;
+}
+
+void TreeWriter::makeParents(const std::string& path) const {
+  for (std::size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    const std::string directory = path.substr(0, slash);
+    std::string name;
+    const sandbox::Fd parent = parentOf(directory, name);
+    mustWrite(parent && (mkdirat(parent.get(), name.c_str(), 0777) == 0 || errno == EEXIST));
+  }
+}
+
+// umask is 077 for a worker's own files; what is checked out gets git's modes.
+void TreeWriter::put(const std::string& path, const FileState& state) const {
+  if (state.mode == GIT_FILEMODE_COMMIT) return;  // submodules are not entered
+  makeParents(path);
+  std::string name;
+  const sandbox::Fd parent = parentOf(path, name);
+  mustWrite(static_cast<bool>(parent));
+  const Blob blob = make<Blob>(git_blob_lookup, repository_, &state.id);
+  const std::string_view raw(static_cast<const char*>(git_blob_rawcontent(blob.get())),
+                             static_cast<std::size_t>(git_blob_rawsize(blob.get())));
+  unlinkat(parent.get(), kTemporary, 0);
+  if (state.mode == GIT_FILEMODE_LINK) {
+    mustWrite(symlinkat(std::string(raw).c_str(), parent.get(), kTemporary) == 0);
+  } else {
+    const mode_t mode = state.mode == GIT_FILEMODE_BLOB_EXECUTABLE ? 0755 : 0644;
+    const sandbox::Fd file(
+        openat(parent.get(), kTemporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+    mustWrite(static_cast<bool>(file));
+    git_filter_list* list = nullptr;
+    must(git_filter_list_load(&list, repository_, blob.get(), path.c_str(), GIT_FILTER_TO_WORKTREE,
+                              GIT_FILTER_DEFAULT));
+    const FilterList filters(list);
+    Buffer smudged;
+    if (filters) must(git_filter_list_apply_to_blob(smudged.out(), filters.get(), blob.get()));
+    writeAll(file.get(), filters ? std::string_view(smudged.data(), smudged.size()) : raw);
+    mustWrite(fchmod(file.get(), mode) == 0);
+  }
+  mustWrite(renameat(parent.get(), kTemporary, parent.get(), name.c_str()) == 0);
+}
+
+void TreeWriter::remove(const std::string& path) const {
+  std::string name;
+  if (const sandbox::Fd parent = parentOf(path, name)) {
+    const bool gone = unlinkat(parent.get(), name.c_str(), 0) == 0 || errno == ENOENT || errno == EISDIR;
+    mustWrite(gone);
+  }
+  std::string directory = path;
+  for (std::size_t slash = directory.rfind('/'); slash != std::string::npos; slash = directory.rfind('/')) {
+    directory.resize(slash);
+    const sandbox::Fd parent = parentOf(directory, name);
+    if (parent && unlinkat(parent.get(), name.c_str(), AT_REMOVEDIR) != 0) return;
+  }
+}
+
+std::uint32_t TreeWriter::read(const std::string& path, std::string& content) const {
+  std::string name;
+  const sandbox::Fd parent = parentOf(path, name);
+  if (!parent) return 0;
+  struct stat status {};
+  if (fstatat(parent.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return 0;
+  if (S_ISLNK(status.st_mode)) {
+    content = linkTarget(parent.get(), name);
+    return GIT_FILEMODE_LINK;
+  }
+  if (!S_ISREG(status.st_mode)) throw Refusal{"invalid", "neither_file_nor_link"};
+  if (filterOf(repository_, path) != FilterKind::kNone) throw Refusal{"filter_attribute", "stage"};
+  const sandbox::Fd file(openat(parent.get(), name.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+  if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
+    throw Refusal{"not_readable", "file"};
+  content = cleaned(repository_, path, readAll(file.get(), static_cast<std::size_t>(status.st_size)));
+  return (status.st_mode & S_IXUSR) != 0 ? GIT_FILEMODE_BLOB_EXECUTABLE : GIT_FILEMODE_BLOB;
+}
+
+FileState TreeWriter::take(const std::string& path, Store store) const {
+  std::string content;
+  FileState state;
+  state.mode = read(path, content);
+  if (state.there()) state.id = stored(repository_, content, store);
+  return state;
+}
+
+std::string TreeWriter::cleanContent(const std::string& path) const {
+  std::string content;
+  read(path, content);
+  return content;
+}
+
+void TreeWriter::describe(const std::string& path, const FileState& state, git_index_entry& entry) const {
+  entry = {};
+  entry.path = path.c_str();
+  entry.mode = state.mode;
+  entry.id = state.id;
+  struct stat status {};
+  std::string name;
+  const sandbox::Fd parent = parentOf(path, name);
+  if (!parent || fstatat(parent.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return;
+  entry.ctime = {static_cast<std::int32_t>(status.st_ctim.tv_sec),
+                 static_cast<std::uint32_t>(status.st_ctim.tv_nsec)};
+  entry.mtime = {static_cast<std::int32_t>(status.st_mtim.tv_sec),
+                 static_cast<std::uint32_t>(status.st_mtim.tv_nsec)};
+  entry.dev = static_cast<std::uint32_t>(status.st_dev);
+  entry.ino = static_cast<std::uint32_t>(status.st_ino);
+  entry.uid = status.st_uid;
+  entry.gid = status.st_gid;
+  entry.file_size = static_cast<std::uint32_t>(status.st_size);
+}
+
+}  // namespace factionos::git

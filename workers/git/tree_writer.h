@@ -1,0 +1,50 @@
+// Files of a working tree, read and written by descriptor: nothing is ever followed, so nothing lands
+// outside.
+#pragma once
+
+#include <string>
+
+#include <git2.h>
+
+#include "sandbox/descriptors.h"
+#include "workers/git/change_set.h"
+
+namespace factionos::git {
+
+class TreeWriter {
+ public:
+  // `directory`: of the working tree, borrowed.
+  TreeWriter(git_repository* repository, int directory) : repository_(repository), directory_(directory) {}
+
+  // What lies at a path: absent, a regular file or a symbolic link that a write would replace, or in the way.
+  enum class There { kNothing, kFile, kInTheWay };
+  [[nodiscard]] There at(const std::string& path) const;
+
+  // The blob as git would check it out, put in place at once. Directories are made as they are needed.
+  void put(const std::string& path, const FileState& state) const;
+  // With directories that it leaves empty.
+  void remove(const std::string& path) const;
+
+  // The file as a blob in the object database, or what its name and mode would be with kDry. Mode 0: it is
+  // not there. Throws Refusal where a parent is a symbolic link, where it is neither file nor link, or a
+  // filter program would be asked.
+  enum class Store { kDry, kWrite };
+  [[nodiscard]] FileState take(const std::string& path, Store store) const;
+
+  // What take() would store of it; empty where it is not there.
+  [[nodiscard]] std::string cleanContent(const std::string& path) const;
+
+  // An index entry with the file's times and numbers.
+  void describe(const std::string& path, const FileState& state, git_index_entry& entry) const;
+
+ private:
+  // The mode, 0 if it is not there, and the content as it is stored.
+  std::uint32_t read(const std::string& path, std::string& content) const;
+  [[nodiscard]] sandbox::Fd parentOf(const std::string& path, std::string& name) const;
+  void makeParents(const std::string& path) const;
+
+  git_repository* repository_;
+  int directory_;
+};
+
+}  // namespace factionos::git
