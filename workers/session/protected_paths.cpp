@@ -47,6 +47,7 @@ constexpr std::array kNames = {
     ProtectedName{".idea", Guard::kReadOnly, "run configurations"},
     ProtectedName{".devcontainer", Guard::kReadOnly, "commands that an editor runs"},
     ProtectedName{".envrc", Guard::kReadOnly, "a shell script that direnv runs"},
+    ProtectedName{".factionos", Guard::kReadOnly, "what changed files were before: undo is made of it"},
 };
 
 std::string readConfig(int workspace, const std::string& path) {

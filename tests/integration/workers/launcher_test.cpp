@@ -59,6 +59,22 @@ TEST(Launcher, ALineIsASocketAndAScopeIsTheRoles) {
             "scope_refused/role_table");
 }
 
+TEST(Launcher, AFileWorkerIsStartedInAWorkspaceThatMayBeOneAlone) {
+  Broker broker;
+  const auto startIn = [&](const char* path) {
+    auto pair = rpc::socketPair();
+    auto request = broker.launcher.startRequest();
+    request.setRole(schema::Role::FILE);
+    request.setLine(rpc::carryDescriptor<schema::Descriptor>(kj::mv(pair.second)));
+    if (path != nullptr) request.initScope().setWorkspace(path);
+    return broker.wait(request.send().then([](auto&& got) { return denialText(got.getDenial()); }));
+  };
+  EXPECT_EQ(startIn(nullptr), "scope_refused/role_table");
+  EXPECT_EQ(startIn("/"), "workspace_refused/root");
+  EXPECT_EQ(startIn(broker.world.home.c_str()), "workspace_refused/is_home");
+  EXPECT_EQ(startIn(broker.world.workspace.c_str()), "");
+}
+
 TEST(Launcher, RefusesWorkspacesThatAreNobodys) {
   Broker broker;
   EXPECT_EQ(startSessionIn(broker, "/"), "workspace_refused/root");
