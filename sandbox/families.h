@@ -154,7 +154,8 @@ Family openingToWrite();
 // unlink unlinkat rmdir
 Family removingNames();
 
-// open and openat for reading alone, without O_CREAT, O_TRUNC or O_PATH; openat2 is not among them.
+// open and openat for reading alone, without O_CREAT, O_TRUNC, O_PATH or O_NOCTTY, with which a compiler
+// tries each directory for each header; openat2 is not among them.
 Family openingToRead();
 
 // umask

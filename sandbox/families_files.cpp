@@ -95,7 +95,7 @@ Family removingNames() {
 }
 
 Family openingToRead() {
-  constexpr std::uint64_t kLooked{O_ACCMODE | O_CREAT | O_TRUNC | O_PATH};
+  constexpr std::uint64_t kLooked{O_ACCMODE | O_CREAT | O_TRUNC | O_PATH | O_NOCTTY};
   return {
       "openingToRead",
       {{SCMP_SYS(open), {masked(1, kLooked, O_RDONLY)}}, {SCMP_SYS(openat), {masked(2, kLooked, O_RDONLY)}}}};

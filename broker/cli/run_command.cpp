@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "broker/cli/commands.h"
+#include "broker/cli/denial_text.h"
 #include "broker/cli/guarded_call.h"
 #include "broker/cli/run_terminal.h"
 
@@ -103,11 +104,21 @@ class Runner {
     const auto failure = textOf(session, "failureCode");
     if (failure == "timed_out" || failure.starts_with("limit_") || failure.starts_with("worker_"))
       std::cerr << "factionos: " << failure << "\n";
+    tellDenials(session);
     simdjson::dom::element exit;
     if (session["exit"].get(exit) != simdjson::SUCCESS) return kFailed;
     if (exit["code"].get(value) == simdjson::SUCCESS) return static_cast<int>(value);
     if (exit["signal"].get(value) == simdjson::SUCCESS) return kSignalBase + static_cast<int>(value);
     return kFailed;
+  }
+
+  static void tellDenials(simdjson::dom::element session) {
+    simdjson::dom::array denials;
+    if (session["denials"].get(denials) != simdjson::SUCCESS) return;
+    for (const auto row : denials) {
+      std::cerr << "factionos: "
+                << denialSentence(textOf(row, "operation"), textOf(row, "target"), numberOf(row, "count")) << "\n";
+    }
   }
 
   const Context& context_;

@@ -241,7 +241,21 @@ void LiveSession::planTick() {
   }));
 }
 
+// Again after each answer, which the supervisor holds back for a while; until the line is gone.
+void LiveSession::hearDenials() {
+  FACTIONOS_IF_SOME(supervisor, supervisor_) {
+    tasks_.add(supervisor.session.denialsRequest().send().then(
+        [this](capnp::Response<schema::Session::DenialsResults>&& response) {
+          if (exit_.kind != Exit::Kind::kRunning) return;
+          if (denials_.take(response.getDenials())) wake();
+          hearDenials();
+        },
+        [](kj::Exception&&) {}));
+  }
+}
+
 void LiveSession::takeExit(schema::Session::ExitedResults::Reader results) {
+  denials_.take(results.getDenials());
   const auto exit = results.getExit();
   switch (exit.which()) {
     case schema::Exit::CODE:
@@ -288,6 +302,7 @@ kj::Promise<Ending> LiveSession::watch() {
                 return kj::READY_NOW;
               },
               [this](kj::Exception&&) { return judgeLostSupervisor(); });
+  hearDenials();
   tasks_.add(core_.timer.afterDelay(facts_.timeoutMs * kj::MILLISECONDS).then([this]() {
     if (exit_.kind == Exit::Kind::kRunning) tasks_.add(kill("timed_out"));
   }));
@@ -338,7 +353,7 @@ state::ActionCounts LiveSession::counts() const {
   return {.bytesIn = inputBytes_,
           .bytesOut = output_.rawBytes(),
           .droppedBytes = output_.droppedBytes(),
-          .denials = 0};
+          .denials = denials_.total()};
 }
 
 void LiveSession::close(const Ending& ending) {
@@ -502,6 +517,7 @@ void LiveSession::fillExit(Outgoing<B, schema::Exit> exit) const {
 void LiveSession::fillOutput(std::int64_t after,
                              Outgoing<Boundary::kApiResponse, schema::TerminalSession> session) const {
   output_.fill(after, session.init(&schema::TerminalSession::Builder::initOutput));
+  denials_.fill(session);
 }
 
 kj::Promise<void> LiveSession::whenChanged() {

@@ -15,6 +15,7 @@
 #include "broker/actions/ledger.h"
 #include "broker/actions/outgoing.h"
 #include "broker/core/core.h"
+#include "broker/executors/session_denials.h"
 #include "broker/executors/session_output.h"
 #include "broker/executors/workers.h"
 #include "broker/policy/policy.h"
@@ -82,7 +83,7 @@ class LiveSession final : public kj::Refcounted, private kj::TaskSet::ErrorHandl
   // For kApiResponse, kWebSocketFrame and kStateAtRest. Without output.
   template <redaction::Boundary B>
   void fillSummary(actions::Outgoing<B, schema::TerminalSession> session) const;
-  // The one place with output.
+  // The one place with output, and with what was denied.
   void fillOutput(
       std::int64_t after,
       actions::Outgoing<redaction::Boundary::kApiResponse, schema::TerminalSession> session) const;
@@ -113,6 +114,7 @@ class LiveSession final : public kj::Refcounted, private kj::TaskSet::ErrorHandl
   void misbehaved(redaction::Literal breach, int syscall = -1);
   kj::Promise<void> lineEnded(rpc::DisconnectCause cause);
   kj::Promise<void> judgeLostSupervisor();
+  void hearDenials();
   void takeExit(schema::Session::ExitedResults::Reader results);
   void stopDraining();
   void planTick();
@@ -143,6 +145,7 @@ class LiveSession final : public kj::Refcounted, private kj::TaskSet::ErrorHandl
   std::uint64_t inputCount_ = 0;
   std::uint64_t inputBytes_ = 0;
   std::vector<audit::Label> posture_;
+  SessionDenials denials_;
 
   // How it came to its end; the first reason that is set wins.
   const char* endReason_ = nullptr;

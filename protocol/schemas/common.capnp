@@ -80,10 +80,16 @@ struct Denial {
 }
 
 struct DenialCount {
+  # One kind of act that a session's walls refused. File modes, and what is not there, are not the walls'.
   source @0 :Text;
+  # "seccomp", "landlock", "namespace" or "supervisor".
   operation @1 :Text;
+  # "read", "write", "create", "exec", "connect", or "syscall:" and a call's name.
   target @2 :Text;
+  # A class, such as "home", "outside" or "workspace:.git/hooks"; never a path of the caller.
   count @3 :UInt64;
+  firstAt @4 :Int64 $Http.time;
+  lastAt @5 :Int64 $Http.time;
 }
 
 struct Approval {

@@ -88,14 +88,17 @@ interface Session {
   # Runs what was prepared: opens the PTY pair, builds the sandbox and executes the hashed descriptor. Answers when exec has succeeded
   # in the child, or with the step that failed. Once only.
 
-  exited @2 () -> (exit :Common.Exit, reason :EndReason, usage :Usage);
-  # Answers when the whole tree is gone, leader first. The master may still hold output.
+  exited @2 () -> (exit :Common.Exit, reason :EndReason, usage :Usage, denials :List(Common.DenialCount));
+  # `denials`: all, of the whole tree. Answers when the whole tree is gone, leader first. The master may still hold output.
 
   signal @3 (number :UInt8) -> (denial :Common.Denial);
   # To the process group of the leader.
 
   kill @4 () -> ();
   # SIGKILL to the whole tree; answers when nothing of it is left.
+
+  denials @5 () -> (denials :List(Common.DenialCount));
+  # Answers when something was denied since the last answer, a quarter of a second later, with all that was so far. One call at a time.
 }
 
 interface Supervisor {

@@ -35,6 +35,9 @@ class AllButStart final : public schema::Session::Server {
     return context.tailCall(kj::mv(request));
   }
   kj::Promise<void> kill(KillContext context) override { return context.tailCall(session_.killRequest()); }
+  kj::Promise<void> denials(DenialsContext context) override {
+    return context.tailCall(session_.denialsRequest());
+  }
 
  private:
   schema::Session::Client open(int workspace) {

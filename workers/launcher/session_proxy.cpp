@@ -43,6 +43,11 @@ class Proxy final : public schema::Session::Server {
     return context.tailCall(session_.killRequest(capnp::MessageSize{4, 0}));
   }
 
+  kj::Promise<void> denials(DenialsContext context) override {
+    rpc::allowCancellation(context);
+    return context.tailCall(session_.denialsRequest(capnp::MessageSize{4, 0}));
+  }
+
  private:
   kj::Own<SessionProcess> process_;
   schema::Session::Client session_;

@@ -47,6 +47,7 @@ std::vector<sandbox::SeccompPolicy> builtInPolicies() {
       afterStartCalls(),
       sandbox::withSelfCheck(keeperPolicy({})),
       goferCalls(),
+      goferLooks(),
   };
   for (const Network network : {Network::kNone, Network::kLoopback, Network::kFull}) {
     for (const Namespaces use : {Namespaces::kWherePossible, Namespaces::kForbidden}) {

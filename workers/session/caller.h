@@ -15,15 +15,20 @@
 
 namespace factionos::session {
 
+// Whether the call waits for an answer. Of one that has gone on what is seen may be another's, so it decides
+// nothing.
+enum class Waits : std::uint8_t { kYes, kNo };
+
 class Caller {
  public:
   // Borrowed for the life of this.
-  Caller(const sandbox::NotifyListener& listener, const sandbox::Notification& call)
-      : listener_(listener), call_(call) {}
+  Caller(const sandbox::NotifyListener& listener, const sandbox::Notification& call,
+         Waits waits = Waits::kYes)
+      : listener_(listener), call_(call), waits_(waits) {}
 
   [[nodiscard]] const sandbox::Notification& call() const { return call_; }
   [[nodiscard]] int number(unsigned argument) const { return static_cast<int>(call_.arguments[argument]); }
-  [[nodiscard]] bool isValid() const { return listener_.isValid(call_.id); }
+  [[nodiscard]] bool isValid() const { return waits_ == Waits::kNo || listener_.isValid(call_.id); }
 
   // Of a pointer. 0, or an errno as the kernel would give it; EACCES if this process is not to be looked at.
   int path(unsigned argument, std::string& text) const;
@@ -45,6 +50,7 @@ class Caller {
 
   const sandbox::NotifyListener& listener_;
   const sandbox::Notification& call_;
+  Waits waits_;
 };
 
 // The creation masks of a session's processes. A process has its parent's until it calls umask, of which the

@@ -24,6 +24,7 @@
 #include "workers/session/file_calls.h"
 #include "workers/session/gofer_policy.h"
 #include "workers/session/guarded_names.h"
+#include "workers/session/system_paths.h"
 
 namespace factionos::session {
 namespace {
@@ -36,6 +37,9 @@ using sandbox::Step;
 
 volatile pid_t leader = 0;
 volatile int reportLine = -1;
+volatile sig_atomic_t working =
+    0;  // on a call: the end of the leader ends everything, and is told afterwards
+volatile sig_atomic_t owed = 0;
 
 void report(GoferReport::Kind kind, int value) {
   const GoferReport record{kind, value};
@@ -52,6 +56,10 @@ int waitStatusOf(const siginfo_t& info) {
 // Runs whenever a child has ended, also while the gofer waits for a call. The leader stays as it is: after it
 // the keeper ends everything.
 void reapChildren(int) {
+  if (working != 0) {
+    owed = 1;
+    return;
+  }
   const int error = errno;
   while (true) {
     siginfo_t info{};
@@ -92,11 +100,6 @@ bool seesProcesses() {
   return number == getpid();
 }
 
-class Ignored final : public Failures {
- public:
-  void failed(DeniedOperation, const Location&, int) override {}
-};
-
 std::uint16_t bounded(std::uint64_t number) {
   return static_cast<std::uint16_t>(number);
 }
@@ -109,31 +112,84 @@ Denial denialOf(const sandbox::Notification& call) {
           bounded(static_cast<std::uint64_t>(call.number))};
 }
 
+// What is only looked at goes on at once, and is thought about meanwhile.
+bool isObserved(const sandbox::Notification& call) {
+  constexpr std::uint64_t kChanges{O_ACCMODE | O_CREAT | O_TRUNC};
+  switch (call.number) {
+    case SYS_execve:
+    case SYS_execveat:
+      return true;
+    case SYS_openat:
+      return (call.arguments[2] & kChanges) == O_RDONLY;
+#ifdef SYS_open
+    case SYS_open:
+      return (call.arguments[1] & kChanges) == O_RDONLY;
+#endif
+    default:
+      return false;
+  }
+}
+
+void observe(const sandbox::NotifyListener& listener, const sandbox::Notification& call, Observer& observer) {
+  const bool byDescriptor = call.number == SYS_openat || call.number == SYS_execveat;
+  const bool executes = call.number == SYS_execve || call.number == SYS_execveat;
+  const Caller caller(listener, call, Waits::kNo);
+  std::string path;
+  const int error = caller.path(byDescriptor ? 1 : 0, path);
+  listener.letGoOn(call.id);
+  if (error == 0)
+    observer.look(executes ? DeniedOperation::kExecute : DeniedOperation::kRead, caller,
+                  byDescriptor ? caller.number(0) : AT_FDCWD, path);
+}
+
+// Trees that the command may read whatever lies in them.
+std::vector<std::string> openTrees(const CommandScope& scope, const sandbox::NamespacePosture& namespaces) {
+  std::vector<std::string> trees;
+  // With mounts it hides what the machine has there.
+  if (!namespaces.mount) trees = {scope.temporary, scope.home};
+  for (const SystemDirectory& directory : systemDirectories()) trees.emplace_back(directory.path);
+  for (const SystemFile& file : systemFacts()) trees.emplace_back(file.path);
+  for (const SystemFile& device : devices()) trees.emplace_back(device.path);
+  trees.insert(trees.end(), scope.programPaths.begin(), scope.programPaths.end());
+  trees.insert(trees.end(), scope.readPaths.begin(), scope.readPaths.end());
+  return trees;
+}
+
 seccomp_data dataOf(const sandbox::Notification& call) {
   const auto& a = call.arguments;
   return sandbox::callData(call.number, {a[0], a[1], a[2], a[3], a[4], a[5]});
 }
 
-[[noreturn]] void serve(const GoferPlan& plan, sandbox::Fd descriptor, pid_t leaderPid) {
+[[noreturn]] void serve(GoferPlan& plan, sandbox::Fd descriptor, pid_t leaderPid) {
   const CommandScope& scope = plan.command->scope;
   const sandbox::NotifyListener listener(std::move(descriptor));
   const sandbox::SeccompPolicy calls = commandCalls(scope.network, plan.namespaces, sandbox::landlockAbi());
   const GuardedNames names(scope.workspace, plan.paths, plan.namespaces.mount ? Mounted::kYes : Mounted::kNo);
-  Ignored failures;
-  FileCalls files({listener, names, *plan.denials, failures, scope.terminal, leaderPid, kUsualMask});
+  Observer observer({*plan.denials, scope.workspace, plan.state, openTrees(scope, plan.namespaces),
+                     std::move(plan.machine), plan.namespaces.mount});
+  FileCalls files({listener, names, *plan.denials, observer, scope.terminal, leaderPid, kUsualMask});
   sandbox::LandlockPolicy asBefore;
   asBefore.files.scope = sandbox::FileScope::kUnrestricted;
   asBefore.scopes = {sandbox::Need::kOff, sandbox::Need::kOff};
+  if (plan.namespaces.mount) sandbox::narrow(asBefore, goferLooks(), sandbox::Traps::kNone);
   sandbox::narrow(asBefore, goferCalls(), sandbox::Traps::kNone);
 
   while (true) {
+    working = 0;
+    if (owed != 0) {
+      owed = 0;
+      reapChildren(SIGCHLD);
+    }
     const std::optional<sandbox::Notification> call = listener.receive();
+    working = 1;
     if (!call) continue;
     // What is refused by numbers alone comes first: such an open makes no file.
     if (const sandbox::Verdict verdict = sandbox::rulingOf(calls, dataOf(*call)).verdict;
         verdict.kind == sandbox::Verdict::Kind::kErrno) {
       plan.denials->add(denialOf(*call));
       listener.fail(call->id, verdict.error);
+    } else if (isObserved(*call)) {
+      observe(listener, *call, observer);
     } else if (!files.handle(*call)) {
       listener.fail(call->id, ENOSYS);
     }
@@ -146,8 +202,9 @@ seccomp_data dataOf(const sandbox::Notification& call) {
 }
 
 void closeAllButOwn(const GoferPlan& plan, int socket) {
-  const std::array<int, 6> keep = {STDIN_FILENO, STDOUT_FILENO,         STDERR_FILENO,
-                                   plan.line,    plan.denials->event(), socket};
+  std::vector<int> keep = {STDIN_FILENO, STDOUT_FILENO,         STDERR_FILENO,
+                           plan.line,    plan.denials->event(), socket};
+  for (const Machine::Tree& tree : plan.machine.trees) keep.push_back(tree.handle.get());
   sandbox::closeAllBut(keep);
 }
 
@@ -163,6 +220,8 @@ void closeAllButOwn(const GoferPlan& plan, int socket) {
       STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, command.terminal, command.workspace,    command.executable,
       plan.status,  plan.line,     pair[0],       pair[1],          plan.denials->event()};
   if (command.script >= 0) command.scope.keep.push_back(command.script);
+  if (plan.namespaces.mount) plan.machine = Machine::open(plan.state);
+  for (const Machine::Tree& tree : plan.machine.trees) command.scope.keep.push_back(tree.handle.get());
   enterFiles(command, plan.namespaces, plan.status);
   const bool supervise = sandbox::canSupervise() && seesProcesses();
 

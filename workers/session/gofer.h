@@ -6,11 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include <sys/types.h>
 
 #include "workers/session/command.h"
 #include "workers/session/denial_table.h"
+#include "workers/session/observer.h"
 #include "workers/session/protected_paths.h"
 
 namespace factionos::session {
@@ -29,8 +31,10 @@ struct GoferPlan {
   sandbox::NamespacePosture namespaces;
   ProtectedPaths paths;
   DenialTable* denials = nullptr;
-  int status = -1;  // becomeCommand()'s
-  int line = -1;    // of GoferReport
+  std::string state;  // FactionOS's home, to tell it from others in what is counted; empty: not known
+  Machine machine;    // opened by runGofer()
+  int status = -1;    // becomeCommand()'s
+  int line = -1;      // of GoferReport
 };
 
 // Runs in a child of the keeper, which has become that child's reaper of last resort. Never returns.

@@ -34,4 +34,23 @@ sandbox::SeccompPolicy goferCalls() {
   return policy;
 }
 
+sandbox::SeccompPolicy goferLooks() {
+  sandbox::Family through{"through", {}};
+  for (std::uint32_t number = kFirstLooked; number < kFirstLooked + kMostLooked; ++number) {
+    for (const int call : {SYS_openat, SYS_openat2, SYS_mkdirat, SYS_mknodat, SYS_unlinkat, SYS_linkat,
+                           SYS_renameat2, SYS_fchmodat, SYS_utimensat, SYS_fchdir, SYS_dup, SYS_dup3}) {
+      through.calls.push_back({call, {sandbox::is32(0, number)}});
+    }
+    through.calls.push_back({SYS_symlinkat, {sandbox::is32(1, number)}});
+  }
+  for (std::uint32_t number = kFirstLooked; number < kFirstLooked + kMostLooked; ++number) {
+    through.calls.push_back({SYS_linkat, {sandbox::is32(2, number)}});
+    through.calls.push_back({SYS_renameat2, {sandbox::is32(2, number)}});
+  }
+  sandbox::SeccompPolicy policy;
+  policy.unlisted = sandbox::Verdict::allow();
+  policy.rules = {kill(std::move(through), "they lead past the command's mounts")};
+  return policy;
+}
+
 }  // namespace factionos::session

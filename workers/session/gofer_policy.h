@@ -8,4 +8,10 @@ namespace factionos::session {
 
 sandbox::SeccompPolicy goferCalls();
 
+// A second filter: through descriptors of these numbers nothing is opened or changed, only asked whether it
+// is there.
+inline constexpr int kFirstLooked = 40;
+inline constexpr int kMostLooked = 3;
+sandbox::SeccompPolicy goferLooks();
+
 }  // namespace factionos::session

@@ -286,11 +286,23 @@ struct Started {
   std::string text;   // what enterFiles() and becomeCommand() wrote until the command executed or failed
 };
 
+// FactionOS's home, in whose run/scratch sessions have their directories; empty if it is another's.
+std::string stateAround(const std::string& scratch) {
+  constexpr std::string_view kBelow = "/run/scratch";
+  return scratch.ends_with(kBelow) ? scratch.substr(0, scratch.size() - kBelow.size()) : std::string();
+}
+
 Started startCommand(KeeperPlan& plan, const sandbox::NamespacePosture& namespaces, ProtectedPaths paths) {
   sandbox::Pipe status = sandbox::makePipe();
   sandbox::Pipe line = sandbox::makePipe();
-  GoferPlan gofer{&plan.command, namespaces,         std::move(paths),
-                  plan.denials,  status.write.get(), line.write.get()};
+  GoferPlan gofer;
+  gofer.command = &plan.command;
+  gofer.namespaces = namespaces;
+  gofer.paths = std::move(paths);
+  gofer.denials = plan.denials;
+  gofer.state = stateAround(plan.scratchParent);
+  gofer.status = status.write.get();
+  gofer.line = line.write.get();
   // Not fork(): the loop's library would close, in the child, what has the numbers of its own descriptors by
   // now.
   if (checked(Step::kIdentity, _Fork(), "fork_refused") == 0) runGofer(gofer);

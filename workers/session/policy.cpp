@@ -5,8 +5,8 @@
 #include <sys/syscall.h>
 
 #include "sandbox/families.h"
-#include "workers/common/namespace_support.h"
 #include "workers/common/descriptors.h"
+#include "workers/common/namespace_support.h"
 
 namespace factionos::session {
 

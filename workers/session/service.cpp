@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <kj/common.h>
 #include <kj/debug.h>
 #include <kj/timer.h>
 
@@ -30,6 +31,8 @@ namespace {
 // runs: it has read a file of usual size by then, and who saves the file in an editor waits no longer than
 // this.
 constexpr auto kScriptLease = 2 * kj::SECONDS;
+
+constexpr auto kDenialsApart = 250 * kj::MILLISECONDS;
 
 void fill(schema::Denial::Builder denial, const Denied& denied) {
   denial.setCode(kj::StringPtr(std::string(denied.code).c_str()));
@@ -83,6 +86,19 @@ void fill(schema::Session::ExitedResults::Builder results, const TreeEnded& ende
   usage.setPeakProcesses(ended.peakProcesses);
 }
 
+void fill(capnp::List<schema::DenialCount>::Builder rows, const std::vector<DenialCount>& counts) {
+  for (unsigned i = 0; i < rows.size(); ++i) {
+    auto row = rows[i];
+    const DenialCount& count = counts[i];
+    row.setSource(sourceLabel(count.denial).c_str());
+    row.setOperation(operationLabel(count.denial).c_str());
+    row.setTarget(placeLabel(count.denial).c_str());
+    row.setCount(count.count);
+    row.setFirstAt(count.firstMs);
+    row.setLastAt(count.lastMs);
+  }
+}
+
 // What may be sent to a command: what common.capnp's Signal lists.
 bool isSendable(std::uint8_t number) {
   constexpr int kSendable[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGSTOP};
@@ -114,6 +130,7 @@ struct Service::State {
   const LastResort& lastResort;
   Request request;
   std::optional<Prepared> prepared;
+  bool asked = false;   // for denials
   DenialTable denials;  // outlives the tree, whose gofer writes it
   std::unique_ptr<Tree> tree;
   // Held until the tree has ended. A program that closes its standard descriptors before it exits (cat, sort
@@ -158,7 +175,21 @@ class Service::Server final : public schema::Session::Server {
     return state_->tree->whenEnded().then([this, context](const TreeEnded& ended) mutable {
       state_->endWatch();
       fill(context.getResults(), ended, state_->drifted);
+      const std::vector<DenialCount> counts = state_->denials.read();
+      fill(context.getResults().initDenials(static_cast<unsigned>(counts.size())), counts);
     });
+  }
+
+  kj::Promise<void> denials(DenialsContext context) override {
+    rpc::allowCancellation(context);
+    KJ_REQUIRE(!std::exchange(state_->asked, true), "one call at a time");
+    return state_->loop.waitReadable(state_->denials.event())
+        .then([this]() { return state_->loop.timer().afterDelay(kDenialsApart); })
+        .then([this, context]() mutable {
+          const std::vector<DenialCount> counts = state_->denials.read();
+          fill(context.getResults().initDenials(static_cast<unsigned>(counts.size())), counts);
+        })
+        .attach(kj::defer([state = state_]() { state->asked = false; }));
   }
 
   kj::Promise<void> signal(SignalContext context) override {

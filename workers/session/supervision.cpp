@@ -25,6 +25,8 @@ sandbox::SeccompPolicy supervised(sandbox::SeccompPolicy calls, const Supervisio
   }
   calls.rules.push_back(notify(families::makingNames(), "carried out by the gofer: protected names"));
   calls.rules.push_back(notify(families::creationMask(), "the gofer makes files with the caller's"));
+  calls.rules.push_back(notify(families::openingToRead(), "goes on; what a rule of ours denies is counted"));
+  calls.rules.push_back(notify(families::executing(), "the same"));
   if (supervision.writes)
     calls.rules.push_back(notify(families::openingToWrite(), "no mount keeps protected files"));
   if (supervision.removals)

@@ -30,6 +30,7 @@
 
 #include "protocol/rpc/deadline.h"
 #include "protocol/rpc/descriptor.h"
+#include "sandbox/seccomp.h"
 #include "tests/absent.h"
 
 namespace factionos::test {
@@ -70,10 +71,28 @@ void forbidLandlock() {
   must(seccomp_load(filter) == 0, "load");
 }
 
+// Nobody answers on it, and nobody calls what it hears of. It is a listener as long as a process holds it: a
+// child, until this one ends.
+void takeListener() {
+  sandbox::SeccompPolicy policy;
+  policy.unlisted = sandbox::Verdict::allow();
+  policy.foreignEntry = sandbox::Verdict::allow();
+  policy.rules = {sandbox::notify({"nobody's", {{SYS_acct, {}}}}, "test")};
+  must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");
+  const pid_t parent = getpid();
+  const int listener = sandbox::loadProgram(sandbox::compile(policy), sandbox::Listener::kWanted);
+  must(listener >= 0, "listener");
+  if (fork() != 0) return;
+  must(dup2(listener, 0) == 0 && syscall(SYS_close_range, 1U, ~0U, 0U) == 0, "close_range");
+  while (kill(parent, 0) == 0) usleep(10'000);
+  _exit(0);
+}
+
 // What factionosd does: the line on 3, events on 4, the home on 5, and nothing else.
 [[noreturn]] void becomeLauncher(Kernel kernel, int line, int events, int home) {
   if (kernel == Kernel::kNoUserNamespaces) forbidUserNamespaces();
   if (kernel == Kernel::kNoLandlock) forbidLandlock();
+  if (kernel == Kernel::kListenerTaken) takeListener();
   const int high[] = {fcntl(line, F_DUPFD, 64), fcntl(events, F_DUPFD, 64), fcntl(home, F_DUPFD, 64)};
   for (int i = 0; i < 3; ++i) must(dup2(high[i], 3 + i) == 3 + i, "dup2");
   must(syscall(SYS_close_range, 6U, ~0U, 0U) == 0, "close_range");
@@ -219,9 +238,9 @@ World::World() {
   root_ = pattern;
   workspace = root_ + "/workspace";
   home = root_ + "/home";
-  scratch = root_ + "/scratch";
+  scratch = home + "/run/scratch";
   outside = root_ + "/outside";
-  for (const std::string& path : {workspace, home, scratch, outside})
+  for (const std::string& path : {workspace, home, home + "/run", scratch, outside})
     must(mkdir(path.c_str(), 0700) == 0, "mkdir");
 }
 
@@ -466,6 +485,9 @@ Result& Running::finish() {
   if (exit.isCode()) result.code = exit.getCode();
   if (exit.isSignal()) result.signal = exit.getSignal();
   result.reason = response.getReason();
+  for (const auto row : response.getDenials())
+    result.denials[kj::str(row.getOperation(), " ", row.getTarget(), " ", row.getSource()).cStr()] =
+        row.getCount();
   result.maxRssBytes = response.getUsage().getMaxRssBytes();
   result.peakProcesses = response.getUsage().getPeakProcesses();
   while (!drained_->over) broker_.wait(drained_->whenChanged());

@@ -2,6 +2,7 @@
 // and pty worker.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,7 @@ enum class Kernel {
   kAsItIs,
   kNoUserNamespaces,  // user.max_user_namespaces = 0 in the user namespace that the launcher lives in
   kNoLandlock,        // its calls answer ENOSYS
+  kListenerTaken,     // a filter around has a listener, as under WSL 2: another one is refused with EBUSY
 };
 
 // The namespaces that a command gets: all that this machine's kernel allows, or none by CommandSpec.
@@ -83,6 +85,7 @@ struct Result {
   std::vector<std::string> posture;
   std::uint64_t maxRssBytes = 0;
   std::uint32_t peakProcesses = 0;
+  std::map<std::string, std::uint64_t> denials;  // "operation target source": how often
 };
 
 class Broker;

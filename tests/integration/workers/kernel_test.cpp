@@ -61,6 +61,20 @@ TEST(Kernel, WithoutUserNamespacesFilesMoveAndAreLinkedBetweenDirectories) {
   EXPECT_EQ(result.output, "moved\r\n");
 }
 
+TEST(Kernel, WhereAnotherListensCommandsRunAndSayWhatTheyHaveNot) {
+  Broker broker(Kernel::kListenerTaken);
+  for (const Story story : {Story::kNamespaces, Story::kForbidden}) {
+    const Result result = broker.run(
+        shell("mkdir made && mkdir .claude && rmdir made .claude; cat < /dev/null; exit 3", story));
+    EXPECT_EQ(result.denial, "");
+    EXPECT_EQ(result.code, 3);
+    EXPECT_TRUE(has(result.posture, "denials:unobserved"));
+    EXPECT_FALSE(has(result.posture, "protected_paths:whole"));
+    const bool mounted = story == Story::kNamespaces && hasNamespaces();
+    EXPECT_TRUE(has(result.posture, mounted ? "protected_paths:existing_only" : "protected_paths:none"));
+  }
+}
+
 TEST(Kernel, P52_WithoutLandlockNothingRuns) {
   Broker broker(Kernel::kNoLandlock);
   auto answer =

@@ -1,0 +1,88 @@
+// What was denied is told: by whom, of what kind, how often; and nothing that is not ours.
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "box.h"
+
+namespace factionos::test {
+namespace {
+
+using testing::Contains;
+using testing::IsEmpty;
+using testing::Key;
+using testing::Not;
+
+class Denials : public StoryTest {};
+INSTANTIATE_TEST_SUITE_P(Stories, Denials, testing::Values(Story::kNamespaces, Story::kForbidden), storyName);
+
+TEST_P(Denials, P48_ADeniedReadIsTold) {
+  Box box(GetParam());
+  box.world().write(box.world().outside + "/secret", "canary");
+  const std::string path = box.world().outside + "/secret";
+  const std::string source = box.namespaces() ? "namespace" : "landlock";
+  // By a grandchild, by a link, and twice.
+  const Result result = box.broker.run(
+      shell("sh -c 'sh -c \"cat " + path + "\"; true'; ln -s " + path + " link; cat link", GetParam()));
+  EXPECT_EQ(result.output.find("canary"), std::string::npos);
+  ASSERT_THAT(result.denials, Contains(Key("read outside " + source)));
+  EXPECT_EQ(result.denials.at("read outside " + source), 2U);
+}
+
+TEST_P(Denials, P14_OwnStateIsNamedAsSuch) {
+  Box box(GetParam());
+  for (const char* file : {"/state/broker.db", "/tokens/operator", "/run/api.sock"})
+    box.world().write(box.world().home + file, "canary");
+  const Result result =
+      box.broker.run(shell("cat " + box.world().home + "/state/broker.db " + box.world().home +
+                               "/tokens/operator " + box.world().home + "/run/api.sock",
+                           GetParam()));
+  const std::string key = std::string("read own-state ") + (box.namespaces() ? "namespace" : "landlock");
+  ASSERT_THAT(result.denials, Contains(Key(key)));
+  EXPECT_GE(result.denials.at(key), 3U);
+}
+
+TEST_P(Denials, RefusedCallsAreNamedWithTheErrnoAsBefore) {
+  Box box(GetParam());
+  EXPECT_EQ(box.inside({"mount", "/"}), "EPERM");
+  EXPECT_EQ(box.inside({"personality"}), "EPERM");
+  const Result result = box.broker.run(shell(
+      "./probe mount /; ./probe mount /; ./probe personality; ./probe clone3; ./probe io-uring", GetParam()));
+  ASSERT_THAT(result.denials, Contains(Key("syscall:mount kernel seccomp")));
+  EXPECT_EQ(result.denials.at("syscall:mount kernel seccomp"), 2U);
+  EXPECT_THAT(result.denials, Contains(Key("syscall:personality kernel seccomp")));
+  EXPECT_THAT(result.denials, Not(Contains(Key("syscall:clone3 kernel seccomp"))))
+      << "a question, no attempt";
+  const Result socket = box.broker.run(argv({"./probe", "connect-tcp", "9"}, GetParam()));
+  EXPECT_THAT(socket.denials, Contains(Key("connect network:ipv4 seccomp")));
+}
+
+TEST_P(Denials, ProtectedNamesAreNamed) {
+  Box box(GetParam());
+  box.world().write(box.world().workspace + "/.git/config", "[core]\n");
+  const Result result =
+      box.broker.run(shell("mkdir .claude; mkdir .git/hooks; echo x > .mcp.json", GetParam()));
+  for (const char* key : {"create workspace:.claude supervisor", "create workspace:.git/hooks supervisor",
+                          "create workspace:.mcp.json supervisor"})
+    EXPECT_THAT(result.denials, Contains(Key(key)));
+}
+
+TEST_P(Denials, P49_WhatIsNotThereAndWhatModesForbidIsNobodysDenial) {
+  Box box(GetParam());
+  box.world().write(box.world().workspace + "/mine", "x", 0000);
+  box.world().write(box.world().workspace + "/tool", "x", 0644);
+  const Result result =
+      box.broker.run(shell("cat missing; cat /usr/missing /missing /home/nobody-here/x; cat /etc/shadow; cat "
+                           "mine; echo x > mine; ./tool; mkdir -p a/b; ls -R . > /dev/null; "
+                           "cat /etc/passwd > copy; cat < /dev/null; python3 -c 'import json, tempfile, "
+                           "subprocess; tempfile.TemporaryFile()'; git status; cc --version; true",
+                           GetParam()));
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.denials, IsEmpty());
+}
+
+}  // namespace
+}  // namespace factionos::test

@@ -1,0 +1,98 @@
+// Which changes of names pass, and what is counted of those that do not.
+#include "workers/session/guarded_names.h"
+
+#include <cerrno>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "workers/session/denial_table.h"
+
+namespace factionos::session {
+namespace {
+
+GuardedNames names(Mounted mounted = Mounted::kNo) {
+  ProtectedPaths paths;
+  paths.present = {{".git", Guard::kMountPoint}, {".git/config", Guard::kReadOnly}};
+  paths.names = {{".git", Keep::kPlace},   {".git/config", Keep::kWhole}, {".git/hooks", Keep::kWhole},
+                 {".envrc", Keep::kWhole}, {"tools", Keep::kPlace},       {"tools/hooks", Keep::kWhole}};
+  return {"/ws", paths, mounted};
+}
+
+int errorOf(const GuardedNames& guarded, const char* directory, const char* name, Change change) {
+  const auto refusal = guarded.judge(directory, name, change);
+  return refusal ? refusal->error : 0;
+}
+
+TEST(GuardedNames, WhatIsKeptWholeAdmitsNothing) {
+  const GuardedNames guarded = names();
+  for (const Change change : {Change::kMake, Change::kMakeDirectory, Change::kBring, Change::kShift,
+                              Change::kRemove, Change::kAlias}) {
+    EXPECT_EQ(errorOf(guarded, "/ws", ".envrc", change), EACCES);
+    EXPECT_EQ(errorOf(guarded, "/ws/.git/hooks", "pre-commit", change), EACCES);
+    EXPECT_EQ(errorOf(guarded, "/ws/.git/hooks/deep/er", "x", change), EACCES);
+    EXPECT_EQ(errorOf(guarded, "/ws", "other", change), 0);
+    EXPECT_EQ(errorOf(guarded, "/ws/sub", ".envrc", change), 0);
+    EXPECT_EQ(errorOf(guarded, "/", "ws", change), 0) << "outside is the kernel's";
+    EXPECT_EQ(errorOf(guarded, "/ws2", ".envrc", change), 0);
+  }
+}
+
+TEST(GuardedNames, OnTheWayAnEmptyDirectoryMayComeToBe) {
+  const GuardedNames guarded = names();
+  EXPECT_EQ(errorOf(guarded, "/ws", "tools", Change::kMakeDirectory), 0);
+  for (const Change change : {Change::kMake, Change::kBring, Change::kRemove, Change::kAlias})
+    EXPECT_EQ(errorOf(guarded, "/ws", "tools", change), EACCES);
+  EXPECT_EQ(errorOf(guarded, "/ws/tools", "x", Change::kMake), 0);
+}
+
+TEST(GuardedNames, SettingsOfRepositoriesToComeAreKnownByTheirForm) {
+  const GuardedNames guarded = names();
+  EXPECT_EQ(errorOf(guarded, "/ws/.git/modules/a/b", "config", Change::kMake), EACCES);
+  EXPECT_EQ(errorOf(guarded, "/ws/.git/worktrees/a/hooks", "x", Change::kMake), EACCES);
+  EXPECT_EQ(errorOf(guarded, "/ws/.git/modules/a/refs/heads", "config", Change::kMake), 0) << "a branch";
+  EXPECT_EQ(errorOf(guarded, "/ws/.git/modules", "a", Change::kBring), EACCES);
+  EXPECT_EQ(errorOf(guarded, "/ws/.git", "modules", Change::kBring), EACCES);
+  EXPECT_EQ(guarded.bringing("/ws/.git/modules", "a"), Change::kShift);
+  EXPECT_EQ(guarded.bringing("/ws", "a"), Change::kBring);
+  EXPECT_EQ(errorOf(guarded, "/ws/.git/modules", "b", Change::kShift), 0);
+}
+
+TEST(GuardedNames, WhatAMountKeepsIsRefusedAsTheMountDoes) {
+  const GuardedNames guarded = names(Mounted::kYes);
+  EXPECT_EQ(errorOf(guarded, "/ws/.git", "config", Change::kMake), EROFS);
+  EXPECT_EQ(errorOf(guarded, "/ws/.git", "config", Change::kRemove), EBUSY);
+  EXPECT_EQ(errorOf(guarded, "/ws/.git", "config", Change::kAlias), EXDEV);
+  EXPECT_EQ(errorOf(guarded, "/ws", ".git", Change::kBring), EBUSY);
+  EXPECT_EQ(errorOf(guarded, "/ws/.git", "hooks", Change::kMakeDirectory), EACCES) << "it is not there yet";
+}
+
+TEST(DenialTable, CountsByKindAndTellsNothingElse) {
+  DenialTable table;
+  EXPECT_TRUE(table.read().empty());
+  const Denial denial{DeniedOperation::kCreate, DenialSource::kSupervisor, DeniedPlace::kProtected, 1};
+  table.add(denial);
+  table.add(denial);
+  table.add({DeniedOperation::kCall, DenialSource::kSeccomp, DeniedPlace::kNone, 165});
+  const auto counts = table.read();
+  ASSERT_EQ(counts.size(), 2U);
+  EXPECT_EQ(counts[0].count, 2U);
+  EXPECT_LE(counts[0].firstMs, counts[0].lastMs);
+  EXPECT_EQ(operationLabel(counts[0].denial), "create");
+  EXPECT_EQ(placeLabel(counts[0].denial), "workspace:.git/hooks");
+  EXPECT_EQ(sourceLabel(counts[0].denial), "supervisor");
+}
+
+TEST(DenialTable, HoldsNoMoreKindsThanItHasRoomFor) {
+  DenialTable table;
+  for (std::uint16_t i = 0; i < 1000; ++i)
+    table.add({DeniedOperation::kCall, DenialSource::kSeccomp, DeniedPlace::kNone, i});
+  const auto counts = table.read();
+  EXPECT_EQ(counts.size(), kDenialRows + 1);
+  std::uint64_t all = 0;
+  for (const auto& each : counts) all += each.count;
+  EXPECT_EQ(all, 1000U);
+}
+
+}  // namespace
+}  // namespace factionos::session

@@ -1,0 +1,162 @@
+#include "workers/session/observer.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "workers/session/gofer_policy.h"
+#include "workers/session/resolve.h"
+#include "workers/session/system_paths.h"
+
+namespace factionos::session {
+namespace {
+
+constexpr int kMostLinks = 40;
+
+std::string homeOfUser() {
+  const passwd* const user = getpwuid(getuid());
+  return user != nullptr && user->pw_dir != nullptr ? user->pw_dir : "";
+}
+
+int modeOf(DeniedOperation operation) {
+  switch (operation) {
+    case DeniedOperation::kRead:
+      return R_OK;
+    case DeniedOperation::kExecute:
+      return X_OK;
+    default:
+      return W_OK;
+  }
+}
+
+std::string pathOf(const Location& location) {
+  return location.directory == "/" ? "/" + location.name : location.directory + "/" + location.name;
+}
+
+bool isLast(const Location& location, mode_t& mode) {
+  struct stat status {};
+  if (fstatat(location.parent.get(), location.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return false;
+  mode = status.st_mode;
+  return true;
+}
+
+}  // namespace
+
+Machine Machine::open(const std::string& state) {
+  Machine machine;
+  machine.home = homeOfUser();
+  for (const std::string& path : {std::string("/"), machine.home, state}) {
+    if (path.empty()) continue;
+    const sandbox::Fd handle(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    const int number = kFirstLooked + static_cast<int>(machine.trees.size());
+    if (handle && dup3(handle.get(), number, O_CLOEXEC) == number)
+      machine.trees.push_back({path, sandbox::Fd(number)});
+  }
+  return machine;
+}
+
+bool Machine::has(const std::string& path, int mode) const {
+  return std::ranges::any_of(trees, [&path, mode](const Tree& tree) {
+    if (!isWithin(path, tree.path)) return false;
+    std::string below = path.substr(std::min(tree.path == "/" ? 1 : tree.path.size() + 1, path.size()));
+    if (below.empty()) below = ".";
+    return faccessat(tree.handle.get(), below.c_str(), mode, 0) == 0;
+  });
+}
+
+// What lies in a tree that is the command's to read is denied only through links and "..", which have to be
+// walked.
+bool Observer::isPlain(const std::string& path) const {
+  if (path.find("/..") != std::string::npos || isWithin(path, setting_.workspace)) return false;
+  return std::ranges::any_of(setting_.open,
+                             [&path](const std::string& tree) { return isWithin(path, tree); });
+}
+
+// What a relative path leads to without a link and without "..", is where the caller is, which is its own.
+bool Observer::isWithoutLinks(const Caller& caller, int directory, const std::string& path) const {
+  if (path.front() == '/' || path.starts_with("..") || path.find("/..") != std::string::npos) return false;
+  sandbox::Fd start;
+  if (caller.start(directory, start) != 0) return true;
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_NO_SYMLINKS;
+  const sandbox::Fd file(static_cast<int>(syscall(SYS_openat2, start.get(), path.c_str(), &how, sizeof how)));
+  return file || errno != ELOOP;
+}
+
+void Observer::look(DeniedOperation operation, const Caller& caller, int directory, const std::string& path) {
+  if (path.empty() || (path.front() == '/' && isPlain(path))) return;
+  if (isWithoutLinks(caller, directory, path)) return;
+  Location location;
+  Walk walk(caller);
+  int error = walk.to(directory, path, location);
+  mode_t mode = 0;
+  for (int i = 0; error == 0 && !location.file && i < kMostLinks && isLast(location, mode) && S_ISLNK(mode);
+       ++i) {
+    const std::string text = pathOf(location);
+    error = walk.follow(location);
+    // A link that leads out of the mounts: what it says is where it leads.
+    std::array<char, PATH_MAX> target;
+    if (error != 0) {
+      const ssize_t size = readlink(text.c_str(), target.data(), target.size());
+      if (size > 0 && target[0] == '/')
+        return lookOutside(operation, {target.data(), static_cast<std::size_t>(size)});
+    }
+  }
+  if (error == 0 && !location.file) return lookAt(operation, location);
+  if (error == ENOENT && path.front() == '/') lookOutside(operation, path);
+}
+
+void Observer::failed(DeniedOperation operation, const Location& location, int error) {
+  if (error != EACCES || location.directory.empty()) return;
+  // What is made needs the directory's leave, what is there its own.
+  mode_t mode = 0;
+  const bool there = isLast(location, mode);
+  const bool allowed = there ? faccessat(location.parent.get(), location.name.c_str(), W_OK, 0) == 0
+                             : faccessat(location.parent.get(), ".", W_OK | X_OK, 0) == 0;
+  if (allowed) count(there ? DeniedOperation::kWrite : operation, DenialSource::kLandlock, pathOf(location));
+}
+
+// It is there: do its modes allow what Landlock does not?
+void Observer::lookAt(DeniedOperation operation, const Location& location) {
+  mode_t mode = 0;
+  const std::string path = pathOf(location);
+  if (!isLast(location, mode)) return lookOutside(operation, path);
+  if (!S_ISREG(mode) && !S_ISDIR(mode)) return;  // opening others may wait, or do something
+  if (faccessat(location.parent.get(), location.name.c_str(), modeOf(operation), 0) != 0) return;
+  const sandbox::Fd file(openat(location.parent.get(), location.name.c_str(),
+                                O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!file && errno == EACCES) count(operation, DenialSource::kLandlock, path);
+}
+
+// It is not there, in the command's mounts: is it on the machine?
+void Observer::lookOutside(DeniedOperation operation, const std::string& path) {
+  if (!setting_.mounted || isWithin(path, setting_.workspace)) return;
+  if (setting_.machine.has(path, modeOf(operation))) count(operation, DenialSource::kNamespace, path);
+}
+
+void Observer::count(DeniedOperation operation, DenialSource source, std::string_view path) {
+  setting_.denials.add({operation, source, placeOf(path), 0});
+}
+
+DeniedPlace Observer::placeOf(std::string_view path) const {
+  const auto in = [path](std::string_view tree) { return !tree.empty() && isWithin(path, tree); };
+  if (in(setting_.state)) return DeniedPlace::kState;
+  if (in(setting_.workspace)) return DeniedPlace::kWorkspace;
+  if (in("/dev")) return DeniedPlace::kDevice;
+  if (in("/proc") || in("/sys")) return DeniedPlace::kProcess;
+  if (std::ranges::any_of(systemDirectories(), [&in](const SystemDirectory& each) { return in(each.path); }))
+    return DeniedPlace::kSystem;
+  return setting_.machine.home.size() > 1 && in(setting_.machine.home) ? DeniedPlace::kHome
+                                                                       : DeniedPlace::kOutside;
+}
+
+}  // namespace factionos::session

@@ -1,0 +1,61 @@
+// Says why something was not to be had: looks again, as the command would, at a copy of the path, and counts
+// what was denied by a rule of ours. It decides nothing: the kernel has answered, or answers, by itself, and
+// what is seen here may have changed since. What is not there, and what file modes forbid, is nobody's
+// denial.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "workers/session/caller.h"
+#include "workers/session/denial_table.h"
+#include "workers/session/file_calls.h"
+
+namespace factionos::session {
+
+// Directories of the machine as it was before the command's mounts, O_PATH, to ask whether something is there
+// at all. Through them nothing can be opened: Landlock holds, and the gofer's filter refuses their numbers
+// (gofer_policy.h).
+struct Machine {
+  struct Tree {
+    std::string path;
+    sandbox::Fd handle;
+  };
+  std::vector<Tree> trees;  // "/", the user's home, FactionOS's; what is mounted between is not seen
+
+  std::string home;  // of the user
+
+  static Machine open(const std::string& state);
+  [[nodiscard]] bool has(const std::string& path, int mode) const;  // as access(2)
+};
+
+class Observer final : public Failures {
+ public:
+  struct Setting {
+    DenialTable& denials;
+    std::string workspace;
+    std::string state;              // FactionOS's home; empty if it is not known
+    std::vector<std::string> open;  // trees that the command may read
+    Machine machine;
+    bool mounted = false;
+  };
+  explicit Observer(Setting setting) : setting_(std::move(setting)) {}
+
+  // A call of FileCalls that the kernel refused.
+  void failed(DeniedOperation operation, const Location& location, int error) override;
+  // A call that goes on meanwhile: opening for reading, or executing.
+  void look(DeniedOperation operation, const Caller& caller, int directory, const std::string& path);
+
+ private:
+  [[nodiscard]] bool isPlain(const std::string& path) const;
+  [[nodiscard]] bool isWithoutLinks(const Caller& caller, int directory, const std::string& path) const;
+  void lookAt(DeniedOperation operation, const Location& location);
+  void lookOutside(DeniedOperation operation, const std::string& path);
+  void count(DeniedOperation operation, DenialSource source, std::string_view path);
+  [[nodiscard]] DeniedPlace placeOf(std::string_view path) const;
+
+  Setting setting_;
+};
+
+}  // namespace factionos::session
