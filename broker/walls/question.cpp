@@ -7,6 +7,8 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include "sandbox/notify.h"
+#include "workers/session/guarded_names.h"
 #include "workers/session/protected_paths.h"
 
 namespace factionos::walls {
@@ -23,8 +25,21 @@ void settle(session::CommandScope& command, const World& world, const sandbox::N
   const std::string own = world.scratch + "/session";
   command.temporary = namespaces.mount ? "/tmp" : own + "/tmp";
   command.home = namespaces.mount ? "/tmp/.home" : own + "/home";
-  if (namespaces.mount && world.workspaceHandle >= 0)
-    command.protectedPaths = session::findProtected(world.workspaceHandle).present;
+}
+
+// As the gofer of a command answers.
+std::function<std::optional<explain::Supervised>(explain::Operation, const std::string&)> goferOf(
+    const std::string& workspace, const session::ProtectedPaths& paths, bool mounts) {
+  const session::GuardedNames names(workspace, paths,
+                                    mounts ? session::Mounted::kYes : session::Mounted::kNo);
+  return [names, mounts](explain::Operation operation,
+                         const std::string& path) -> std::optional<explain::Supervised> {
+    if (mounts && operation == explain::Operation::kWrite) return std::nullopt;  // it hears nothing of that
+    const auto refusal = names.judge(path, session::Change::kMake);
+    if (!refusal || refusal->denial.source != session::DenialSource::kSupervisor) return std::nullopt;
+    return explain::Supervised{refusal->error, "a protected name",
+                               "what others execute or read as their settings, there or not"};
+  };
 }
 
 std::vector<explain::MadeLater> madeLater(const session::CommandScope& command,
@@ -95,12 +110,18 @@ Question ask(const Profile& profile, const World& world) {
   scene.home = world.home;
   scene.workspace = world.workspaceHandle;
   settle(scene.command, world, scene.namespaces);
+  session::ProtectedPaths paths;
+  if (profile.role == "command" && world.workspaceHandle >= 0)
+    paths = session::findProtected(world.workspaceHandle);
+  if (scene.namespaces.mount) scene.command.protectedPaths = paths.present;
   Question question;
   question.scene.policy = profile.policy(scene);
   question.scene.namespaces = scene.namespaces;
   question.scene.landlockAbi = world.landlockAbi;
   question.scene.made = madeLater(scene.command, scene.namespaces);
   question.scene.spoken = spoken(scene.command);
+  if (profile.role == "command" && sandbox::canSupervise())
+    question.scene.supervisor = goferOf(world.workspace, paths, scene.namespaces.mount);
   question.command = std::move(scene.command);
   return question;
 }

@@ -63,6 +63,7 @@ Answer Explainer::file(Operation operation, const std::string& path) const {
                                                                                  : O_RDONLY);
   checks.push_back(call(SYS_openat, {static_cast<std::uint64_t>(AT_FDCWD), 0, flags, 0644}));
   const Place place = view_.walk(path, creates ? Links::kKeepLast : Links::kFollow);
+  checks.push_back(supervised(operation, place));
   if (!creates || !place.lastMissing) checks.push_back(walked(place));
   if (place.perProcess || (place.error != 0 && !(creates && place.lastMissing))) return settle(checks);
   for (Check& check : creates ? creating(place) : opening(operation, place))
@@ -107,6 +108,16 @@ Explainer::Check Explainer::call(int number, std::initializer_list<std::uint64_t
   Check check = Check::fail(ruling.verdict.error, Layer::kSeccomp, callName(number) + ": " + row, reason);
   check.ends = ruling.verdict.kind != Verdict::Kind::kErrno;
   return check;
+}
+
+Explainer::Check Explainer::supervised(Operation operation, const Place& place) const {
+  const bool creates = operation == Operation::kCreate;
+  const bool asked = creates                          ? place.lastMissing
+                     : operation == Operation::kWrite ? place.error == 0 || place.lastMissing
+                                                      : false;
+  if (!scene_.supervisor || !asked || place.perProcess) return Check::pass();
+  const std::optional<Supervised> said = scene_.supervisor(operation, place.path);
+  return said ? Check::fail(said->error, Layer::kSupervisor, said->rule, said->reason) : Check::pass();
 }
 
 Explainer::Check Explainer::walked(const Place& place) const {

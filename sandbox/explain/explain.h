@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -27,9 +29,10 @@ enum class Layer : std::uint8_t {
   kNone,  // allowed, and no row had to say so
   kSeccomp,
   kLandlock,
-  kMounts,     // not mounted, or mounted read-only, without programs or devices
-  kNamespace,  // of its own: what is meant is not in it
-  kSystem,     // no rule of ours: it is missing, file modes forbid it, or it is of another kind
+  kMounts,      // not mounted, or mounted read-only, without programs or devices
+  kNamespace,   // of its own: what is meant is not in it
+  kSupervisor,  // that carries the call out itself
+  kSystem,      // no rule of ours: it is missing, file modes forbid it, or it is of another kind
 };
 
 struct Answer {
@@ -66,6 +69,13 @@ struct Spoken {
   std::string name;  // "the workspace"
 };
 
+// What a supervisor says to a call that it carries out itself, before the kernel is asked.
+struct Supervised {
+  int error = 0;
+  std::string rule;
+  std::string reason;
+};
+
 // What the policy is entered in.
 struct Scene {
   Policy policy;
@@ -73,6 +83,9 @@ struct Scene {
   int landlockAbi = 0;
   std::vector<MadeLater> made;
   std::vector<Spoken> spoken;
+  // Of kWrite and kCreate, on a real path, whose last part may be missing; nothing: the kernel decides. Null:
+  // there is none.
+  std::function<std::optional<Supervised>(Operation, const std::string&)> supervisor = {};
 };
 
 class Explainer {
@@ -96,6 +109,7 @@ class Explainer {
 
   [[nodiscard]] Check call(int number, std::initializer_list<std::uint64_t> arguments) const;
   [[nodiscard]] Check rights(const std::string& real, Access wanted) const;
+  [[nodiscard]] Check supervised(Operation operation, const Place& place) const;
   [[nodiscard]] Check walked(const Place& place) const;
   [[nodiscard]] Check asMounted(Operation operation, const Place& place) const;
   [[nodiscard]] Check otherProcess(const Place& place) const;

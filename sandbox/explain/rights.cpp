@@ -48,8 +48,8 @@ std::string rightsText(Access access) {
 }
 
 std::string_view nameOf(Layer layer) {
-  constexpr std::array<std::string_view, 6> kNames = {"none",   "seccomp",   "landlock",
-                                                      "mounts", "namespace", "system"};
+  constexpr std::array<std::string_view, 7> kNames = {"none",      "seccomp",    "landlock", "mounts",
+                                                      "namespace", "supervisor", "system"};
   return kNames.at(static_cast<std::size_t>(layer));
 }
 

@@ -86,10 +86,12 @@ TEST(GitRefusal, ABrokenConfiguration) {
 }
 
 // G10.
+// G10.
 TEST(GitRefusal, AnotherOwner) {
   Repo repo;
-  if (!writeAsAnother(repo.broker.world.outside + "/probe", "x") && lacks("root")) GTEST_SKIP();
-  GTEST_SKIP() << "covered by the unit test of the rule";
+  EXPECT_EQ(repo.opened(), "");
+  if (!giveToAnother(repo.folder() + "/.git")) GTEST_SKIP() << "only root makes a folder another user's";
+  EXPECT_EQ(repo.opened(), "repository_refused/owner");
 }
 
 }  // namespace

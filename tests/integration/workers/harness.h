@@ -186,6 +186,8 @@ std::optional<std::vector<std::string>> descriptorsOf(pid_t pid);
 // Writes `content` into `path` as it is and makes it another user's, whose uid nobody else has here. False
 // where root does not help.
 bool writeAsAnother(const std::string& path, const std::string& content);
+// Makes what lies there that user's, and leaves it open to all, so that it can be removed.
+bool giveToAnother(const std::string& path);
 
 // All living descendants of this process (which is a subreaper), zombies excepted.
 std::vector<pid_t> descendants();

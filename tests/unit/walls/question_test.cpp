@@ -100,7 +100,12 @@ TEST_F(Asked, EachKindOfRuleIsNamed) {
   EXPECT_EQ(guarded.error, EROFS);
   EXPECT_EQ(guarded.rule, "mounted read-only: the protected .git/hooks");
   EXPECT_EQ(file("command", Operation::kWrite, "tools/canary/x").rule, "mounted read-only: a protected path");
-  EXPECT_EQ(verdictOf(file("command-plain", Operation::kCreate, ".git/hooks/new")), Verdict::kAllowed);
+  const auto kept = file("command-plain", Operation::kCreate, ".git/hooks/new");
+  EXPECT_EQ(verdictOf(kept), Verdict::kDenied);
+  EXPECT_EQ(kept.layer, Layer::kSupervisor);
+  EXPECT_EQ(kept.error, EACCES);
+  EXPECT_EQ(file("command", Operation::kCreate, ".envrc").layer, Layer::kSupervisor);
+  EXPECT_EQ(verdictOf(file("command-plain", Operation::kCreate, "notes")), Verdict::kAllowed);
   EXPECT_EQ(file("command", Operation::kRead, "/var/log").layer, Layer::kMounts);
   EXPECT_EQ(file("command-plain", Operation::kRead, "/var/log").layer, Layer::kLandlock);
   EXPECT_EQ(verdictOf(file("command", Operation::kRead, "none")), Verdict::kFails);
