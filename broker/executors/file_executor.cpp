@@ -37,6 +37,26 @@ std::optional<std::string> expectedBy(Request request) {
   return std::string(view(request.getExpectedDigest()));
 }
 
+template <typename List>
+bool areSound(List entries, std::uint32_t most) {
+  if (entries.size() > most) return false;
+  for (const auto entry : entries) {
+    if (!isSound(entry)) return false;
+  }
+  return true;
+}
+
+// `reply`, once the audit has it that its content is handed out.
+template <typename Reply>
+kj::Promise<Reply> recorded(ActionRunner& runner, const Caller& caller, const Reading& reading,
+                            std::uint64_t bytes, Reply reply) {
+  return runner.recordRead(caller, reading, bytes)
+      .then([reply = kj::mv(reply)](std::optional<Refused>&& refused) mutable -> Reply {
+        if (refused) return std::move(*refused);
+        return kj::mv(reply);
+      });
+}
+
 }  // namespace
 
 FileExecutor::FileExecutor(Core& core, ActionRunner& runner, Workers& workers, const MaskRules& masks)
@@ -129,13 +149,7 @@ FileExecutor::Answer<schema::FileWorker::ListResults> FileExecutor::list(const C
         call.setLimit(limit);
         return call;
       },
-      [limit](const auto& response) {
-        if (response.getEntries().size() > limit) return false;
-        for (const auto entry : response.getEntries()) {
-          if (!isSound(entry)) return false;
-        }
-        return true;
-      });
+      [limit](const auto& response) { return areSound(response.getEntries(), limit); });
 }
 
 FileExecutor::Answer<schema::FileWorker::KeptResults> FileExecutor::kept(const Caller& caller,
@@ -155,13 +169,7 @@ FileExecutor::Answer<schema::FileWorker::KeptResults> FileExecutor::kept(const C
         call.setLimit(limit);
         return call;
       },
-      [limit](const auto& response) {
-        if (response.getEntries().size() > limit) return false;
-        for (const auto entry : response.getEntries()) {
-          if (!isSound(entry)) return false;
-        }
-        return true;
-      });
+      [limit](const auto& response) { return areSound(response.getEntries(), limit); });
 }
 
 FileExecutor::Answer<schema::FileWorker::ReadResults> FileExecutor::read(const Caller& caller,
@@ -188,11 +196,7 @@ FileExecutor::Answer<schema::FileWorker::ReadResults> FileExecutor::read(const C
   return asked.then([this, caller, reading](Reply&& reply) -> kj::Promise<Reply> {
     if (std::holds_alternative<Refused>(reply)) return kj::mv(reply);
     const auto bytes = std::get<capnp::Response<Results>>(reply).getContent().size();
-    return runner_.recordRead(caller, reading, bytes)
-        .then([reply = kj::mv(reply)](std::optional<Refused>&& refused) mutable -> Reply {
-          if (refused) return std::move(*refused);
-          return kj::mv(reply);
-        });
+    return recorded(runner_, caller, reading, bytes, kj::mv(reply));
   });
 }
 
@@ -224,11 +228,7 @@ FileExecutor::Answer<schema::FileWorker::PreviewResults> FileExecutor::diff(
   return asked.then([this, caller, reading, most](Reply&& reply) -> kj::Promise<Reply> {
     if (std::holds_alternative<Refused>(reply) || most == 0) return kj::mv(reply);
     const auto bytes = std::get<capnp::Response<Results>>(reply).getPreview().getText().size();
-    return runner_.recordRead(caller, reading, bytes)
-        .then([reply = kj::mv(reply)](std::optional<Refused>&& refused) mutable -> Reply {
-          if (refused) return std::move(*refused);
-          return kj::mv(reply);
-        });
+    return recorded(runner_, caller, reading, bytes, kj::mv(reply));
   });
 }
 

@@ -21,14 +21,14 @@ const std::string kAction = "act_" + std::string(26, '0');
 
 // Made anew for each input, so that an input does the same whatever came before it.
 void fill(const std::string& root) {
-  std::filesystem::create_directories(root + "/work/d");
+  std::filesystem::create_directories(root + "/tree/d");
   std::filesystem::create_directories(root + "/outside");
   std::ofstream(root + "/outside/secret") << "outside";
-  std::ofstream(root + "/work/f") << "one\ntwo\n";
-  std::ofstream(root + "/work/d/g") << "g";
-  std::filesystem::create_symlink("../outside", root + "/work/out");
-  std::filesystem::create_symlink("f", root + "/work/link");
-  mkfifo((root + "/work/fifo").c_str(), 0600);
+  std::ofstream(root + "/tree/f") << "one\ntwo\n";
+  std::ofstream(root + "/tree/d/g") << "g";
+  std::filesystem::create_symlink("../outside", root + "/tree/out");
+  std::filesystem::create_symlink("f", root + "/tree/link");
+  mkfifo((root + "/tree/fifo").c_str(), 0600);
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const rpc::QuietKj quiet;
   fuzz::ScratchFolder folder;
   fill(folder.path());
-  const sandbox::Fd workspace = sandbox::openFile((folder.path() + "/work").c_str(), O_PATH | O_DIRECTORY);
+  const sandbox::Fd workspace = sandbox::openFile((folder.path() + "/tree").c_str(), O_PATH | O_DIRECTORY);
   static auto& plan = *new fuzz::Peer::Plan{
       .interfaces = {capnp::Schema::from<schema::FileWorker>()},
       .named = {{"path",
