@@ -6,6 +6,7 @@
 using Cxx = import "/capnp/c++.capnp";
 using Common = import "common.capnp";
 using Session = import "session.capnp";
+using Container = import "container.capnp";
 $Cxx.namespace("factionos::schema");
 
 enum Role { unspecified @0; front @1; pty @2; session @3; git @4; file @5; container @6; }
@@ -27,6 +28,12 @@ struct RepositoryScope {
   roots @1 :List(Text);
   # Where else the repository's own directories may lie, and a local remote: other workspaces, at most 32. One that is refused is left out.
   access @2 :RepositoryAccess;
+}
+
+struct EngineSocket {
+  engine @0 :Container.EngineKind;
+  path @1 :Text;
+  # Of the socket file; absolute. It must belong to root or to the broker's own user.
 }
 
 enum RepositoryAccess {
@@ -65,4 +72,12 @@ interface Launcher {
 
   support @2 () -> (support :Session.KernelSupport);
   # What this kernel has, asked by system calls in throw-away children.
+
+  setEngines @3 (engines :List(EngineSocket)) -> (denial :Common.Denial);
+  # Once, at most one of a kind, and before anything else was started: from then on the paths are fixed. Denied "engines_fixed" after that,
+  # "engine_invalid" for a path that is not absolute or too long for a socket. Whether something listens there is not looked at.
+
+  engine @4 (engine :Container.EngineKind) -> (connector :Container.EngineConnector, denial :Common.Denial);
+  # Connects to that engine's socket and to nothing else. Denied "engine_unknown" where setEngines() named none. For the container worker: start() it
+  # with the scope `none`, then hand it this (Container.open()).
 }
