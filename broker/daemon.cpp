@@ -88,6 +88,10 @@ int run(const Options& options, const Seams& seams) {
   auto config = must(home::loadConfig(home));
   if (options.listen) config.listen = must(home::parseListenAddress(*options.listen));
   const auto guard = must(home::WorkspaceGuard::create(home));
+  for (const auto& each : config.templates) {
+    if (each.auth.empty()) continue;
+    if (const auto refusal = guard.checkProfileDirectory(each.auth)) throw StartRefused(refusal->problem);
+  }
   for (const auto* list : {&config.profile.programDirs, &config.profile.readableDirs}) {
     for (const auto& directory : *list) {
       if (const auto refusal = guard.checkProfileDirectory(directory)) throw StartRefused(refusal->problem);

@@ -4,14 +4,11 @@
 #include <charconv>
 #include <filesystem>
 
+#include "broker/home/config_parts.h"
 #include "broker/home/label.h"
-#include "broker/home/toml_reader.h"
 
 namespace factionos::home {
 namespace {
-
-constexpr std::string_view kLabelRule =
-    "use 1 to 64 letters, digits and . _ - and start with a letter or digit";
 
 bool isNormalAbsolute(const std::string& path) {
   return path.starts_with('/') && std::filesystem::path(path).lexically_normal() == path;
@@ -233,12 +230,17 @@ const WorkspaceEntry* Config::findWorkspace(std::string_view name) const {
   return found == workspaces.end() ? nullptr : &*found;
 }
 
+const AgentTemplate* Config::findTemplate(std::string_view id) const {
+  const auto found = std::ranges::find(templates, id, &AgentTemplate::id);
+  return found == templates.end() ? nullptr : &*found;
+}
+
 Result<Config> parseConfig(std::string_view text) {
   try {
     const TomlReader reader(kConfigFile, text);
     reader.onlyKeys(reader.root(), "",
                     {"mode", "group", "listen", "allowed_hosts", "allowed_origins", "workspace", "principal",
-                     "limits", "profile", "audit"});
+                     "limits", "profile", "audit", "template"});
     Config config;
     readMode(reader, config);
     readListening(reader, config);
@@ -247,6 +249,7 @@ Result<Config> parseConfig(std::string_view text) {
     readLimits(reader, config);
     readProfile(reader, config);
     readAudit(reader, config);
+    readTemplates(reader, config.templates);
     return config;
   } catch (const TomlError& error) {
     return error.problem;

@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include "broker/home/agent_template.h"
 #include "broker/home/home.h"
 #include "broker/home/mode.h"
 #include "broker/home/result.h"
@@ -63,9 +64,11 @@ struct Config {
   std::vector<PrincipalEntry> principals;  // system mode only
   Limits limits;
   ProfileExtras profile;
+  std::vector<AgentTemplate> templates;
   std::string auditAnchor;  // absolute path of a file outside the home; empty: none
 
   const WorkspaceEntry* findWorkspace(std::string_view name) const;
+  const AgentTemplate* findTemplate(std::string_view id) const;
 };
 
 inline constexpr const char* kConfigFile = "config.toml";

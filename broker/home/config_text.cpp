@@ -43,6 +43,23 @@ std::string_view defaultConfigText() {
 # program_dirs = []    # read and execute
 # readable_dirs = []   # read only
 
+# What a container may be made of. A caller names a template and a workspace and gives nothing else. Needs an engine.
+# [[template]]
+# id = "claude"
+# image = "factionos-isolated:latest"   # a local image, as docker/build makes it; nothing is pulled
+# command = ["/usr/bin/claude", "-p"]   # argv, the program's full path first; say nothing secret in it
+# provider = "claude"                   # whose runtime the image must say that it has; "none"
+# worktree = "read-write"               # the workspace, at /workspace: "read-write", "read-only" or "none"
+# auth = "/srv/claude-auth"             # a directory, at /auth, read-only; left out: none
+# browser = false                       # whether the image must say that it has a browser's dependencies
+# egress = false                        # whether the network profile egress may be asked for
+# memory_mib = 512                      # 16 to 65536, swap included
+# cpu_percent = 100                     # 1 to 6400 percent of one processor
+# processes = 256                       # 1 to 32768
+# tmp_mib = 64                          # 1 to 4096, of /tmp, in memory
+# timeout_seconds = 600                 # 1 to 86400, for a run that names none
+# max_timeout_seconds = 7200            # 1 to 86400, the longest that a caller may ask for
+
 [audit]
 # A file outside this home that gets a copy of the audit's head, against rolling the home back.
 # anchor = "/var/backups/factionos-audit-head"

@@ -136,6 +136,15 @@ std::optional<std::uint64_t> TomlReader::number(const toml::table& table, std::s
   return number;
 }
 
+std::optional<bool> TomlReader::flag(const toml::table& table, std::string_view where,
+                                     std::string_view key) const {
+  const toml::node* node = table.get(key);
+  if (node == nullptr) return std::nullopt;
+  const auto* value = node->as_boolean();
+  if (value == nullptr) fail(table, where, key, "must be true or false", "write it without quotes");
+  return value->get();
+}
+
 std::vector<std::string> TomlReader::texts(const toml::table& table, std::string_view where,
                                            std::string_view key) const {
   std::vector<std::string> found;

@@ -40,6 +40,7 @@ class TomlReader {
   std::string needText(const toml::table& table, std::string_view where, std::string_view key) const;
   std::optional<std::uint64_t> number(const toml::table& table, std::string_view where, std::string_view key,
                                       std::uint64_t least, std::uint64_t most) const;
+  std::optional<bool> flag(const toml::table& table, std::string_view where, std::string_view key) const;
   std::vector<std::string> texts(const toml::table& table, std::string_view where,
                                  std::string_view key) const;
   // A time with its zone, as a TOML date-time or as a string of the same form.

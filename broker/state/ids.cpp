@@ -65,6 +65,8 @@ std::string_view prefixOf(IdKind kind) {
       return "run_";
     case IdKind::kTask:
       return "tsk_";
+    case IdKind::kCampaign:
+      return "cmp_";
     case IdKind::kEvent:
       return "evt_";
   }
@@ -76,6 +78,14 @@ bool isId(IdKind kind, std::string_view text) {
   return text.size() == prefix.size() + kTimeCharacters + kRandomCharacters && text.starts_with(prefix) &&
          text[prefix.size()] <= '7' &&
          text.find_first_not_of(kAlphabet, prefix.size()) == std::string_view::npos;
+}
+
+std::string runIdOf(std::string_view actionId) {
+  return std::string(prefixOf(IdKind::kRun)).append(actionId.substr(prefixOf(IdKind::kAction).size()));
+}
+
+std::string actionIdOf(std::string_view runId) {
+  return std::string(prefixOf(IdKind::kAction)).append(runId.substr(prefixOf(IdKind::kRun).size()));
 }
 
 }  // namespace factionos::state

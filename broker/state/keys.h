@@ -20,6 +20,7 @@ enum class Purpose : std::uint64_t {
   kToken = 3,           // a bearer token
   kEvent = 4,           // content of a hook event, to recognise a repeat
   kNonce = 5,           // nonces of approval proofs
+  kContainer = 6,       // whose a container is, and what a run of it was approved for
 };
 
 // The home's secret (`state/keys`, 32 random bytes, 0600). Wiped on destruction. Immutable: may be used from

@@ -116,7 +116,51 @@ constexpr std::array kSecond = std::to_array<std::string_view>({
     "ALTER TABLE actions ADD COLUMN changes TEXT NOT NULL DEFAULT ''",
 });
 
-constexpr std::array<Step, 2> kSteps = {Step(kFirst), Step(kSecond)};
+// Containers and the queue that leads to them. What became of a task is what its action says: there is no
+// second place that could say otherwise.
+constexpr std::array kThird = std::to_array<std::string_view>({
+    R"(CREATE TABLE runs (
+         action_id TEXT PRIMARY KEY REFERENCES actions (id),
+         runtime TEXT NOT NULL,
+         cleanup TEXT NOT NULL,
+         lines INTEGER NOT NULL,
+         started INTEGER NOT NULL,
+         ended INTEGER
+       ) STRICT, WITHOUT ROWID)",
+    R"(CREATE TABLE campaigns (
+         id TEXT PRIMARY KEY,
+         revision INTEGER NOT NULL CHECK (revision > 0),
+         name TEXT NOT NULL,
+         principal TEXT NOT NULL,
+         created INTEGER NOT NULL,
+         updated INTEGER NOT NULL
+       ) STRICT, WITHOUT ROWID)",
+    R"(CREATE TABLE tasks (
+         id TEXT PRIMARY KEY,
+         revision INTEGER NOT NULL CHECK (revision > 0),
+         campaign_id TEXT REFERENCES campaigns (id),
+         name TEXT NOT NULL,
+         template TEXT NOT NULL,
+         workspace TEXT NOT NULL,
+         network TEXT NOT NULL,
+         timeout_ms INTEGER NOT NULL,
+         principal TEXT NOT NULL,
+         attempt INTEGER NOT NULL CHECK (attempt > 0),
+         action_id TEXT UNIQUE REFERENCES actions (id),
+         cancelled INTEGER NOT NULL CHECK (cancelled IN (0, 1)),
+         created INTEGER NOT NULL,
+         updated INTEGER NOT NULL
+       ) STRICT, WITHOUT ROWID)",
+    "CREATE INDEX tasks_by_campaign ON tasks (campaign_id, id)",
+    R"(CREATE TABLE task_needs (
+         task_id TEXT NOT NULL REFERENCES tasks (id),
+         needs_id TEXT NOT NULL REFERENCES tasks (id),
+         PRIMARY KEY (task_id, needs_id)
+       ) STRICT, WITHOUT ROWID)",
+    "CREATE INDEX task_needs_by_need ON task_needs (needs_id)",
+});
+
+constexpr std::array<Step, 3> kSteps = {Step(kFirst), Step(kSecond), Step(kThird)};
 
 constexpr std::int64_t kApplicationId = 0x46616374;  // "Fact", in the header of every file of ours
 
@@ -159,8 +203,8 @@ void migrate(Database& database) {
       for (const std::string_view sql : kSteps[step]) database.execute(sql);
     }
     database.execute("PRAGMA application_id=0x46616374");
-    database.execute("PRAGMA user_version=2");
-    static_assert(kSteps.size() == 2 && kApplicationId == 0x46616374, "the two literals above follow them");
+    database.execute("PRAGMA user_version=3");
+    static_assert(kSteps.size() == 3 && kApplicationId == 0x46616374, "the two literals above follow them");
     database.execute("COMMIT");
   } catch (...) {
     if (database.inTransaction()) database.execute("ROLLBACK");

@@ -78,6 +78,9 @@ struct ContainerSpec {
   mounts @6 :List(ContainerMount);
   network @7 :ContainerNetwork;
   owner @8 :ContainerOwner;
+  imageId @9 :Text;
+  # What `image` named when the run was judged, as probe() told it: "sha256:" and 64 hex digits. The container is made of this very image; where
+  # `image` names another by now, denied "image_changed". Empty: whatever `image` names.
 }
 
 # ------------------------------------------------------------------------------------------------ what comes of it
@@ -199,6 +202,8 @@ struct EngineProbe {
   # Whether containers can be listed by label.
   leftovers @12 :UInt32;
   # Containers of `instance` that are there, running ones included.
+  imageId @13 :Text;
+  # Of the image: "sha256:" and 64 hex digits; empty where there is none. What is approved is this image.
 }
 
 # ------------------------------------------------------------------------------------------------ the worker
