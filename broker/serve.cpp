@@ -206,6 +206,7 @@ int serve(Gathered gathered) {
   auto lost = workers.lost().then([]() { return End::kLauncherLost; });
   Readiness readiness;
   try {
+    workers.setEngines(gathered.config.engines).wait(loop.waitScope());
     readiness = Readiness::from(workers.support().wait(loop.waitScope()).getSupport());
   } catch (const kj::Exception&) {
     log(Level::kError, "launcher_does_not_answer");

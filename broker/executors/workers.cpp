@@ -52,6 +52,7 @@ constexpr std::array kRoleLines{
     RoleLine{schema::Role::FRONT, Peer::kFront, Step::kLaunchFront},
     RoleLine{schema::Role::PTY, Peer::kPty, Step::kLaunchPty},
     RoleLine{schema::Role::FILE, Peer::kFile, Step::kLaunchScoped},
+    RoleLine{schema::Role::CONTAINER, Peer::kContainer, Step::kLaunchScoped},
 };
 
 const RoleLine& rowOf(schema::Role role) {
@@ -195,6 +196,34 @@ kj::Promise<capnp::Response<schema::Launcher::SupportResults>> Workers::support(
   return rpc::withDeadline(
       loop_.timer(), kStartLimit,
       kj::Promise<capnp::Response<schema::Launcher::SupportResults>>(launcher_.supportRequest().send()));
+}
+
+kj::Promise<void> Workers::setEngines(const home::EngineSockets& engines) {
+  auto request = launcher_.setEnginesRequest();
+  std::vector<std::pair<schema::EngineKind, const std::string*>> told;
+  if (!engines.docker.empty()) told.emplace_back(schema::EngineKind::DOCKER, &engines.docker);
+  if (!engines.podman.empty()) told.emplace_back(schema::EngineKind::PODMAN, &engines.podman);
+  auto list = request.initEngines(static_cast<unsigned>(told.size()));
+  for (unsigned i = 0; i < list.size(); ++i) {
+    list[i].setEngine(told[i].first);
+    list[i].setPath(told[i].second->c_str());
+  }
+  using Answer = capnp::Response<schema::Launcher::SetEnginesResults>;
+  return rpc::withDeadline(loop_.timer(), kStartLimit, kj::Promise<Answer>(request.send()))
+      .then([](Answer&& answer) { KJ_REQUIRE(!answer.hasDenial(), "the launcher takes no engines"); });
+}
+
+kj::Promise<kj::OneOf<schema::EngineConnector::Client, LaunchDenied>> Workers::engine(
+    schema::EngineKind engine) {
+  using Taken = kj::OneOf<schema::EngineConnector::Client, LaunchDenied>;
+  using Answer = capnp::Response<schema::Launcher::EngineResults>;
+  auto request = launcher_.engineRequest();
+  request.setEngine(engine);
+  return rpc::withDeadline(loop_.timer(), kStartLimit, kj::Promise<Answer>(request.send()))
+      .then([](Answer&& answer) -> Taken {
+        if (answer.hasDenial()) return deniedBy(answer.getDenial());
+        return answer.getConnector();
+      });
 }
 
 void Workers::taskFailed(kj::Exception&&) {

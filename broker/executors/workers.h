@@ -7,6 +7,7 @@
 #include <kj/one-of.h>
 
 #include "broker/core/steps.h"
+#include "broker/home/config.h"
 #include "broker/links/links.h"
 #include "broker/redaction/label.h"
 #include "broker/redaction/words.h"
@@ -70,6 +71,10 @@ class Workers final : private kj::TaskSet::ErrorHandler {
   kj::Promise<kj::OneOf<StartedPty, LaunchDenied>> takePty();
   kj::Promise<kj::OneOf<StartedSession, LaunchDenied>> startSession(const std::string& workspacePath);
   kj::Promise<capnp::Response<schema::Launcher::SupportResults>> support();
+
+  // Once, before anything is started: the launcher connects to these sockets and no others.
+  kj::Promise<void> setEngines(const home::EngineSockets& engines);
+  kj::Promise<kj::OneOf<schema::EngineConnector::Client, LaunchDenied>> engine(schema::EngineKind engine);
 
  private:
   void taskFailed(kj::Exception&& exception) override;

@@ -10,6 +10,8 @@
 namespace factionos::home {
 namespace {
 
+constexpr std::size_t kMaxSocketPath = 107;  // sockaddr_un
+
 bool isNormalAbsolute(const std::string& path) {
   return path.starts_with('/') && std::filesystem::path(path).lexically_normal() == path;
 }
@@ -195,6 +197,21 @@ void readProfile(const TomlReader& reader, Config& config) {
   config.profile.readableDirs = paths("readable_dirs");
 }
 
+void readEngines(const TomlReader& reader, Config& config) {
+  const toml::table* table = reader.table(reader.root(), "engines");
+  if (table == nullptr) return;
+  reader.onlyKeys(*table, "engines.", {"docker", "podman"});
+  const auto socket = [&](std::string_view key, std::string& out) {
+    auto path = reader.text(*table, "engines.", key);
+    if (!path || path->empty()) return;
+    out = absolutePath(reader, *table, "engines.", key, *std::move(path));
+    if (out.size() > kMaxSocketPath)
+      reader.fail(*table, "engines.", key, "is longer than a socket's path may be", "use at most 107 bytes");
+  };
+  socket("docker", config.engines.docker);
+  socket("podman", config.engines.podman);
+}
+
 void readAudit(const TomlReader& reader, Config& config) {
   const toml::table* table = reader.table(reader.root(), "audit");
   if (table == nullptr) return;
@@ -240,7 +257,7 @@ Result<Config> parseConfig(std::string_view text) {
     const TomlReader reader(kConfigFile, text);
     reader.onlyKeys(reader.root(), "",
                     {"mode", "group", "listen", "allowed_hosts", "allowed_origins", "workspace", "principal",
-                     "limits", "profile", "audit", "template"});
+                     "limits", "profile", "engines", "audit", "template"});
     Config config;
     readMode(reader, config);
     readListening(reader, config);
@@ -248,6 +265,7 @@ Result<Config> parseConfig(std::string_view text) {
     readPrincipals(reader, config);
     readLimits(reader, config);
     readProfile(reader, config);
+    readEngines(reader, config);
     readAudit(reader, config);
     readTemplates(reader, config.templates);
     return config;

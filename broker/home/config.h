@@ -54,6 +54,12 @@ struct ProfileExtras {
   std::vector<std::string> readableDirs;  // read only
 };
 
+// Absolute paths of the container engines' socket files; empty: that engine is not used.
+struct EngineSockets {
+  std::string docker;
+  std::string podman;
+};
+
 struct Config {
   Mode mode = Mode::kUser;
   std::string group = "factionos";  // of the sockets, in system mode
@@ -65,6 +71,7 @@ struct Config {
   Limits limits;
   ProfileExtras profile;
   std::vector<AgentTemplate> templates;
+  EngineSockets engines;
   std::string auditAnchor;  // absolute path of a file outside the home; empty: none
 
   const WorkspaceEntry* findWorkspace(std::string_view name) const;

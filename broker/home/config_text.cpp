@@ -60,6 +60,11 @@ std::string_view defaultConfigText() {
 # timeout_seconds = 600                 # 1 to 86400, for a run that names none
 # max_timeout_seconds = 7200            # 1 to 86400, the longest that a caller may ask for
 
+[engines]
+# Socket files of the container engines that agents may be run on. A rootful engine is root on this machine: prefer a rootless one.
+# docker = "/run/docker.sock"
+# podman = "/run/user/1000/podman/podman.sock"
+
 [audit]
 # A file outside this home that gets a copy of the audit's head, against rolling the home back.
 # anchor = "/var/backups/factionos-audit-head"

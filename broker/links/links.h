@@ -10,7 +10,7 @@ namespace factionos::broker {
 
 // Every line between the broker and another process, as rows: who is at the other end, who serves there, and
 // what a message from there may cost. A line that is no row does not exist.
-enum class Peer : std::uint8_t { kLauncher, kFront, kPty, kFile, kOperator };
+enum class Peer : std::uint8_t { kLauncher, kFront, kPty, kFile, kContainer, kOperator };
 
 enum class Serves : std::uint8_t {
   kBroker,  // the peer calls
@@ -35,12 +35,14 @@ struct LinkRow {
 // launcher labels and lists of them. held: the front remembers 256 logins; what it gets from start() costs a
 // descriptor, and a second one while the answer is not sent, of the 4096 that we have. The launcher gets a
 // line for each worker that is starting, a pty worker its sink and its master, the operator what its login
-// opens.
+// opens. A container worker tells of at most 1000 containers, and holds a sink for each of 64 runs and the
+// sockets that it has just asked for.
 inline constexpr std::array kLinks{
     LinkRow{Peer::kLauncher, "launcher", Serves::kPeer, "Launcher", 4, 1 << 20, 32, 4 << 20, 1024},
     LinkRow{Peer::kFront, "front", Serves::kBoth, "Gate", 4, 16 << 20, 64, 32 << 20, 1024},
     LinkRow{Peer::kPty, "pty", Serves::kPeer, "Pty", 1, 1 << 20, 16, 1 << 20, 16},
     LinkRow{Peer::kFile, "file", Serves::kPeer, "FileWorker", 1, 4 << 20, 16, 4 << 20, 16},
+    LinkRow{Peer::kContainer, "container", Serves::kPeer, "Container", 1, 2 << 20, 16, 4 << 20, 256},
     LinkRow{Peer::kOperator, "operator", Serves::kBroker, "OperatorGate", 1, 1 << 20, 32, 1 << 20, 16},
 };
 

@@ -42,7 +42,7 @@ struct ContainerLimits {
   # Every one is needed: 0 is denied "limit_invalid".
   memoryBytes @0 :UInt64;   # 8 MiB to 1 TiB; there is no swap beyond it
   milliCpus @1 :UInt32;     # 10 to 1024000: thousandths of a CPU
-  pids @2 :UInt32;          # 4 to 32768
+  pids @2 :UInt32;          # 1 to 32768; the init counts too
   openFiles @3 :UInt32;     # 16 to 1048576
   temporaryBytes @4 :UInt64;  # of /tmp, which lies in memory; 64 KiB to 16 GiB
   timeoutMs @5 :UInt64;     # from start() to the stop signal; 1 ms to 7 days
@@ -138,7 +138,7 @@ interface ContainerRun {
   started @0 () -> (started :Bool);
   # Waits until it runs; false: it never will, and `ended` says why.
   ended @1 () -> (outcome :ContainerOutcome);
-  # Waits until it has ended, was removed and its output was handed over. At most graceMs + 30 s after timeoutMs or kill(). May be asked again.
+  # Waits until it has ended, was removed and its output was handed over. At most graceMs + 60 s after timeoutMs or kill(). May be asked again.
   kill @2 () -> ();
   # Stop signal, grace, SIGKILL, removal: in that order whatever state it is in, also before it was created. Answers at once; any number of times.
 }
@@ -156,7 +156,7 @@ struct FoundContainer {
   state @2 :ContainerState;
   exitCode @3 :Int32 = -1;
   outOfMemory @4 :Bool;
-  # Of `ended`.
+  # Of `ended`, and told by settle() alone: a list does not have them.
   template @5 :Text;
 }
 
@@ -211,7 +211,7 @@ struct EngineProbe {
 interface EngineConnector {
   # Made by the launcher for the one engine that it was configured with; handed on by the broker. The holder can't say where to.
   connect @0 () -> (socket :Common.Descriptor, denial :Common.Denial);
-  # A unix stream socket, connected. Denied "engine_unreachable" (rule: the errno's name) or "too_many_connections" (64 a second).
+  # A unix stream socket, connected. Denied "engine_unreachable" (rule: the errno's name) or "too_many_connections" (1000 a second).
 }
 
 interface Containers {

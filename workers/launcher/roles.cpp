@@ -12,6 +12,7 @@ constexpr std::array kRoles = {
     RoleRow{schema::Role::GIT, "git", ScopeKind::kRepository, LineKind::kGiven},
     RoleRow{schema::Role::SESSION, "session", ScopeKind::kWorkspace, LineKind::kOwn},
     RoleRow{schema::Role::FILE, "file", ScopeKind::kWorkspace, LineKind::kGiven},
+    RoleRow{schema::Role::CONTAINER, "container", ScopeKind::kNone, LineKind::kGiven},
 };
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "sandbox/errno_name.h"
 #include "workers/common/namespace_support.h"
 #include "workers/launcher/child.h"
+#include "workers/launcher/engines.h"
 #include "workers/launcher/roles.h"
 #include "workers/launcher/scope.h"
 #include "workers/launcher/session_proxy.h"
@@ -120,9 +121,10 @@ bool isStreamSocket(int descriptor) {
 class Service final : public schema::Launcher::Server, private kj::TaskSet::ErrorHandler {
  public:
   Service(rpc::Loop& loop, Reaper& reaper, const Setup& setup)
-      : loop_(loop), reaper_(reaper), setup_(setup), tasks_(*this) {}
+      : loop_(loop), reaper_(reaper), setup_(setup), engines_(loop.timer()), tasks_(*this) {}
 
   kj::Promise<void> start(StartContext context) override {
+    engines_.fix();
     const auto params = context.getParams();
     const RoleRow* row = findRole(params.getRole());
     if (row == nullptr || row->line != LineKind::kGiven) return refuse(context, "role_unknown", "role_table");
@@ -142,6 +144,7 @@ class Service final : public schema::Launcher::Server, private kj::TaskSet::Erro
   }
 
   kj::Promise<void> startSession(StartSessionContext context) override {
+    engines_.fix();
     const auto scope = context.getParams().getScope();
     if (!scope.isWorkspace()) return refuse(context, "scope_refused", "role_table");
     const std::string path(scope.getWorkspace().begin(), scope.getWorkspace().size());
@@ -158,6 +161,21 @@ class Service final : public schema::Launcher::Server, private kj::TaskSet::Erro
   kj::Promise<void> support(SupportContext context) override {
     fill(context.getResults().initSupport(), setup_.support);
     return kj::READY_NOW;
+  }
+
+  kj::Promise<void> setEngines(SetEnginesContext context) override {
+    if (const char* code = engines_.set(context.getParams().getEngines()))
+      return refuse(context, code, "engine_sockets");
+    return kj::READY_NOW;
+  }
+
+  kj::Promise<void> engine(EngineContext context) override {
+    auto found = engines_.connector(context.getParams().getEngine());
+    FACTIONOS_IF_SOME(connector, found) {
+      context.getResults().setConnector(kj::mv(connector));
+      return kj::READY_NOW;
+    }
+    return refuse(context, "engine_unknown", "engine_sockets");
   }
 
  private:
@@ -241,6 +259,7 @@ class Service final : public schema::Launcher::Server, private kj::TaskSet::Erro
   rpc::Loop& loop_;
   Reaper& reaper_;
   const Setup& setup_;
+  Engines engines_;
   kj::Maybe<kj::Own<SessionProcess>> spare_;
   kj::TaskSet tasks_;
 };

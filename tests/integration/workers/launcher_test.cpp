@@ -32,8 +32,7 @@ std::string startSessionIn(Broker& broker, const std::string& path) {
 TEST(Launcher, StartsTheRolesOfItsTableAlone) {
   Broker broker;
   for (const schema::Role role :
-       {schema::Role::UNSPECIFIED, schema::Role::SESSION, schema::Role::CONTAINER,
-        static_cast<schema::Role>(99)}) {
+       {schema::Role::UNSPECIFIED, schema::Role::SESSION, static_cast<schema::Role>(99)}) {
     EXPECT_EQ(startRole(broker, role), "role_unknown/role_table") << static_cast<int>(role);
   }
   for (const schema::Role role : {schema::Role::FILE, schema::Role::GIT})
@@ -201,7 +200,7 @@ std::pair<int, std::string> runByHand(const std::string& name) {
 }
 
 TEST(Launcher, NoWorkerStartsByHand) {
-  for (const char* name : {"launcher", "session", "pty"}) {
+  for (const char* name : {"launcher", "session", "pty", "container"}) {
     const auto [status, text] = runByHand(name);
     EXPECT_EQ(status, 2) << name;
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;

@@ -73,6 +73,10 @@ command_timeout_seconds = 5
 [profile]
 program_dirs = ["/opt/tools"]
 readable_dirs = ["/srv/data/"]
+[engines]
+docker = "/run/docker.sock"
+podman = ""
+
 [audit]
 anchor = "/var/backups/head"
 )");
@@ -89,6 +93,8 @@ anchor = "/var/backups/head"
   EXPECT_EQ(config->limits.maxSessions, 2U);
   EXPECT_EQ(config->limits.commandTimeout.count(), 5);
   EXPECT_EQ(config->profile.programDirs.front(), "/opt/tools");
+  EXPECT_EQ(config->engines.docker, "/run/docker.sock");
+  EXPECT_EQ(config->engines.podman, "");
   EXPECT_EQ(config->auditAnchor, "/var/backups/head");
 }
 
@@ -136,6 +142,7 @@ TEST(Config, OnlyLoopbackIsListenedOn) {
 }
 
 TEST(Config, ErrorsNameLineColumnAndFieldAndEchoNothing) {
+  const std::string longSocket = "[engines]\npodman = \"/" + std::string(110, 'x') + "\"\n";
   const struct {
     const char* text;
     const char* start;
@@ -168,6 +175,9 @@ TEST(Config, ErrorsNameLineColumnAndFieldAndEchoNothing) {
       {"allowed_origins = [\"https://a/hunter2\"]\n", "config.toml:1:19: allowed_origins: holds something"},
       {"workspace = 5\n", "config.toml:1:13: workspace: must be a list of tables"},
       {"limits = \"hunter2\"\n", "config.toml:1:10: limits: must be a table"},
+      {"[engines]\ndocker = \"docker.sock\"\n", "config.toml:2:10: engines.docker: must be an absolute path"},
+      {longSocket.c_str(), "config.toml:2:10: engines.podman: is longer"},
+      {"[engines]\napple = \"/x\"\n", "config.toml:2:1: engines: unknown key"},
       {"[audit]\nanchor = \"/x/\"\n", "config.toml:2:10: audit.anchor: is a directory"},
       {"listen = \"hunter2\n", "config.toml:1:18: file: this is not valid TOML"},
       {"[profile]\nprogram_dirs = [\"hunter2\"]\n",

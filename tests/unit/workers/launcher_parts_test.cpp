@@ -20,7 +20,8 @@ TEST(Roles, AreRowsOfData) {
   EXPECT_EQ(launcher::findRole(schema::Role::PTY)->line, launcher::LineKind::kGiven);
   EXPECT_EQ(launcher::findRole(schema::Role::SESSION)->scope, launcher::ScopeKind::kWorkspace);
   EXPECT_EQ(launcher::findRole(schema::Role::UNSPECIFIED), nullptr);
-  EXPECT_EQ(launcher::findRole(schema::Role::CONTAINER), nullptr);
+  ASSERT_NE(launcher::findRole(schema::Role::CONTAINER), nullptr);
+  EXPECT_EQ(launcher::findRole(schema::Role::CONTAINER)->scope, launcher::ScopeKind::kNone);
 }
 
 sandbox::Verdict verdictOf(const sandbox::Policy& policy, int call) {
