@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "broker/profile.h"
+#include "workers/container/policy.h"
 #include "workers/file/policy.h"
 #include "workers/front/policy.h"
 #include "workers/launcher/policy.h"
@@ -36,6 +37,10 @@ sandbox::Policy pty(const Scene&) {
 
 sandbox::Policy file(const Scene& scene) {
   return file::policy(scene.workspace);
+}
+
+sandbox::Policy container(const Scene&) {
+  return container::policy();
 }
 
 sandbox::Policy sessionStart(const Scene& scene) {
@@ -80,6 +85,8 @@ constexpr std::array kProfiles = {
     Profile{"front", "front", "parses what strangers send over HTTP", "launcher", nullptr, front},
     Profile{"pty", "pty", "pumps the bytes of one terminal", "launcher", nullptr, pty},
     Profile{"file", "file", "reads and changes the files of one workspace", "launcher", nullptr, file},
+    Profile{"container", "container", "speaks to one container engine, which may be root", "launcher",
+            nullptr, container},
     Profile{"session", "session", "resolves and hashes one command, builds its sandbox", "launcher", nullptr,
             sessionStart},
     Profile{"session-running", "session", "supervises a command that runs: listens, reaps, kills", "session",

@@ -30,6 +30,7 @@ inline const std::vector<std::string_view> kAll = {"broker",
                                                    "front",
                                                    "pty",
                                                    "file",
+                                                   "container",
                                                    "session",
                                                    "session-running",
                                                    "keeper",
@@ -38,8 +39,8 @@ inline const std::vector<std::string_view> kAll = {"broker",
                                                    "command-full",
                                                    "command-plain",
                                                    "command-full-plain"};
-inline const std::vector<std::string_view> kListed = {"broker",          "front", "pty", "file",
-                                                      "session-running", "keeper"};  // allow by list
+inline const std::vector<std::string_view> kListed = {
+    "broker", "front", "pty", "file", "container", "session-running", "keeper"};  // allow by list
 inline const std::vector<std::string_view> kTrusted = {"launcher",
                                                        "session"};  // deny by list, above the commands
 inline const std::vector<std::string_view> kCommands = {"command", "command-loopback", "command-full",
@@ -47,8 +48,8 @@ inline const std::vector<std::string_view> kCommands = {"command", "command-loop
 inline const std::vector<std::string_view> kSpacious = {"command", "command-loopback", "command-full"};
 inline const std::vector<std::string_view> kPlain = {"command-plain", "command-full-plain"};
 
-inline const std::vector<std::string_view> kOurs = {"broker", "launcher", "front",           "pty",
-                                                    "file",   "session",  "session-running", "keeper"};
+inline const std::vector<std::string_view> kOurs = {
+    "broker", "launcher", "front", "pty", "file", "container", "session", "session-running", "keeper"};
 
 std::vector<Row> fileRows();
 std::vector<Row> processRows();

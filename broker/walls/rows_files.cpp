@@ -5,7 +5,7 @@ namespace factionos::walls {
 std::vector<Row> fileRows() {
   return {
       {"files.any",
-       {"front", "pty"},
+       {"front", "pty", "container"},
        "opens no file at all",
        Layer::kSeccomp,
        kRequired,
@@ -13,7 +13,7 @@ std::vector<Row> fileRows() {
        {"read-state", "write-state", "read-private", "write-private", "create-outside", "read-system-file",
         "read-shadow", "list-outside", "link-in", "move-in", "truncate-private"}},
       {"files.any-by-landlock",
-       {"front", "pty"},
+       {"front", "pty", "container"},
        "opens no file, were its filter to let it try",
        Layer::kLandlock,
        kRequired,

@@ -129,7 +129,7 @@ TEST_P(WorkerMatrix, EveryAnswerIsTheKernels) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Profiles, WorkerMatrix,
-                         testing::Values("broker", "launcher", "front", "pty", "file", "session",
+                         testing::Values("broker", "launcher", "front", "pty", "file", "container", "session",
                                          "session-running", "keeper"),
                          [](const auto& profile) {
                            std::string name = profile.param;

@@ -63,7 +63,7 @@ struct Real {
 TEST(ContainerEngine, H1_OutputAndExitCodeAreNeverLost) {
   NEEDS_ENGINE();
   Real real;
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < 10; ++round) {
     RunSpec spec;
     spec.argv = {"/bin/sh", "-c", "echo hi; echo oh >&2; exit 7"};
     EngineRun run = real.worker.start(spec);
