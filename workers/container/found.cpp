@@ -13,9 +13,9 @@ kj::Promise<bool> untilGone(Engine& engine, std::string id, kj::TimePoint end) {
   Request request{.method = "DELETE", .target = "/containers/" + id + "?force=1&v=1", .limit = kRemoveLimit};
   return engine.ask(std::move(request))
       .then([&engine, id, end](const Reply& reply) mutable -> kj::Promise<bool> {
-        if (reply.is(404)) return true;
-        // Removed, or being removed by somebody (409), which takes its time: the engine knows it until then.
-        // An engine that fails is asked again.
+        if (reply.is(204) || reply.is(404)) return true;
+        // Being removed by somebody (409), which takes its time, or an engine that fails: it is asked again
+        // until it knows it no more.
         return look(engine, id).then([&engine, id, end](const Seen& seen) mutable -> kj::Promise<bool> {
           if (seen.kind == Seen::Kind::kAbsent) return true;
           if (engine.timer().now() >= end) return false;

@@ -15,7 +15,7 @@ constexpr auto kKillLimit = 10 * kj::SECONDS;
 constexpr auto kDrainLimit = 5 * kj::SECONDS;
 constexpr auto kFinishLimit = 5 * kj::SECONDS;
 constexpr auto kStartLimit = 30 * kj::SECONDS;
-constexpr auto kSampleInterval = 1 * kj::SECONDS;
+constexpr auto kSampleInterval = 2 * kj::SECONDS;
 constexpr auto kAgain = 200 * kj::MILLISECONDS;
 // A name is taken for a while after its container was removed; and an engine that is restarted comes back.
 constexpr unsigned kTries = 25;

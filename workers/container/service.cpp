@@ -30,22 +30,22 @@ void deny(schema::Denial::Builder denial, std::string_view code, std::string_vie
 }
 
 schema::ContainerEnd endOf(End end) {
-  using enum schema::ContainerEnd;
+  using Out = schema::ContainerEnd;
   switch (end) {
     case End::kExited:
-      return EXITED;
+      return Out::EXITED;
     case End::kKilled:
-      return KILLED;
+      return Out::KILLED;
     case End::kTimedOut:
-      return TIMED_OUT;
+      return Out::TIMED_OUT;
     case End::kOutOfMemory:
-      return OUT_OF_MEMORY;
+      return Out::OUT_OF_MEMORY;
     case End::kNotStarted:
-      return NOT_STARTED;
+      return Out::NOT_STARTED;
     case End::kLost:
-      return LOST;
+      return Out::LOST;
   }
-  return LOST;
+  return Out::LOST;
 }
 
 schema::Removal removalOf(Gone gone) {
@@ -54,33 +54,33 @@ schema::Removal removalOf(Gone gone) {
 }
 
 schema::ContainerState lifeOf(Life life) {
-  using enum schema::ContainerState;
+  using Out = schema::ContainerState;
   switch (life) {
     case Life::kCreated:
-      return CREATED;
+      return Out::CREATED;
     case Life::kRunning:
-      return RUNNING;
+      return Out::RUNNING;
     case Life::kEnded:
-      return ENDED;
+      return Out::ENDED;
     case Life::kRemoving:
-      return REMOVING;
+      return Out::REMOVING;
   }
-  return REMOVING;
+  return Out::REMOVING;
 }
 
 schema::Settlement settlementOf(Swept swept) {
-  using enum schema::Settlement;
+  using Out = schema::Settlement;
   switch (swept) {
     case Swept::kAbsent:
-      return ABSENT;
+      return Out::ABSENT;
     case Swept::kRemoved:
-      return REMOVED;
+      return Out::REMOVED;
     case Swept::kForeign:
-      return FOREIGN;
+      return Out::FOREIGN;
     case Swept::kLeft:
-      return LEFT;
+      return Out::LEFT;
   }
-  return LEFT;
+  return Out::LEFT;
 }
 
 void fill(schema::ContainerOutcome::Builder out, const Outcome& outcome) {

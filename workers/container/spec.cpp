@@ -168,8 +168,8 @@ const char* readSpec(schema::ContainerSpec::Reader from, Spec& spec) {
   for (const auto mount : from.getMounts()) {
     if (const char* field = readMount(mount, spec)) return field;
   }
-  std::ranges::stable_partition(spec.mounts,
-                                [](const Mount& mount) { return mount.target == kWorkspaceTarget; });
+  std::stable_partition(spec.mounts.begin(), spec.mounts.end(),
+                        [](const Mount& mount) { return mount.target == kWorkspaceTarget; });
   if (from.getNetwork() != schema::ContainerNetwork::NONE &&
       from.getNetwork() != schema::ContainerNetwork::EGRESS)
     return "network";

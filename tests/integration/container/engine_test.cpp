@@ -135,12 +135,12 @@ TEST(ContainerEngine, H8_ProcessesAreLimited) {
   Real real;
   RunSpec spec;
   spec.pids = 16;
-  spec.argv = {"/bin/sh", "-c", "(for i in $(seq 40); do sleep 4 & done) 2>/dev/null; sleep 3; echo done"};
+  spec.argv = {"/bin/sh", "-c", "(for i in $(seq 40); do sleep 8 & done) 2>/dev/null; sleep 6; echo done"};
   EngineRun run = real.worker.start(spec);
   const auto outcome = run.end();
   EXPECT_TRUE(outcome.getPidsReached()) << text(outcome) << run.heard->out << run.heard->errors;
   EXPECT_EQ(run.heard->out, "done\n") << "who is not let start another goes on";
-  spec.argv = {"/bin/sleep", "2"};
+  spec.argv = {"/bin/sleep", "3"};
   EngineRun quiet = real.worker.start(spec);
   EXPECT_FALSE(quiet.end().getPidsReached()) << "the control";
 }

@@ -177,10 +177,10 @@ void FakeEngine::behaveWell(const std::string& output, int exitCode) {
       call.pause(10);
   });
   on("POST /containers/ID/wait", [this](const Call& call) {
-    call.send("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n");
+    call.send("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n");
     while (!ending_ && !isGone() && inspected().find(R"("Status":"exited")") == std::string::npos)
       call.pause(10);
-    call.send("10\r\n{\"StatusCode\":7}\r\n0\r\n\r\n");
+    call.send("{\"StatusCode\":7}");
   });
   on("POST /containers/ID/start", [this](const Call& call) {
     state("exited");
