@@ -234,7 +234,7 @@ Family cloneNamespaces() {
 
 Family processes() {
   Family family = plain("processes", {SCMP_SYS(fork), SCMP_SYS(vfork)});
-  family.calls.push_back({SCMP_SYS(clone), {masked(0, CLONE_THREAD, 0)}});
+  family.calls.push_back({SCMP_SYS(clone), {masked(0, CLONE_THREAD | kNamespaceFlags, 0)}});
   return family;
 }
 

@@ -105,7 +105,7 @@ Family namespaceCalls();
 // clone with any CLONE_NEW* flag (NEWTIME is no flag of clone: its bit is part of the exit signal there)
 Family cloneNamespaces();
 
-// clone without CLONE_THREAD, fork, vfork
+// clone without CLONE_THREAD and in the same namespaces, fork, vfork
 Family processes();
 
 // execve execveat

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -61,6 +62,11 @@ std::optional<Notification> NotifyListener::receive() const {
   return notification;
 }
 
+bool NotifyListener::isOver() const {
+  pollfd ready{listener_.get(), 0, 0};
+  return poll(&ready, 1, 0) == 1 && (ready.revents & POLLHUP) != 0;
+}
+
 bool NotifyListener::isValid(std::uint64_t id) const {
   return ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
@@ -84,8 +90,12 @@ void NotifyListener::give(std::uint64_t id, int file, OnExec onExec) const {
   if (ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ADDFD, &given) < 0 && errno != ENOENT) fail(id, errno);
 }
 
-Family listenerIoctls() {
-  Family family{"listenerIoctls", {}};
+Family listenerCalls() {
+#ifdef SYS_poll
+  Family family{"listenerCalls", {{SYS_poll, {}}, {SYS_ppoll, {}}}};
+#else
+  Family family{"listenerCalls", {{SYS_ppoll, {}}}};
+#endif
   for (const unsigned long request : {static_cast<unsigned long>(SECCOMP_IOCTL_NOTIF_RECV),
                                       static_cast<unsigned long>(SECCOMP_IOCTL_NOTIF_SEND),
                                       static_cast<unsigned long>(SECCOMP_IOCTL_NOTIF_ID_VALID),

@@ -41,8 +41,11 @@ class NotifyListener {
   // processor (6.6), which halves the cost of a call; does without where it can't.
   explicit NotifyListener(Fd listener);
 
-  // Blocks. Nothing: a signal came, or the caller died first; ask again.
+  // Blocks. Nothing: a signal came, the caller died first, or nobody is left to call; ask again unless
+  // isOver().
   [[nodiscard]] std::optional<Notification> receive() const;
+  // No living process has the filter any more: receive() returns at once from now on.
+  [[nodiscard]] bool isOver() const;
   [[nodiscard]] bool isValid(std::uint64_t id) const;
 
   // Each answers once; that the caller has died meanwhile is no error.
@@ -59,8 +62,8 @@ class NotifyListener {
   Fd listener_;
 };
 
-// The ioctls that NotifyListener makes, compared on 32 bits.
-Family listenerIoctls();
+// The calls that NotifyListener makes; the ioctls are compared on 32 bits.
+Family listenerCalls();
 
 // Takes what sendListener() (self_check.h) sent; empty at end of file.
 Fd receiveListener(int socket);

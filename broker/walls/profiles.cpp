@@ -10,6 +10,7 @@
 #include "workers/front/policy.h"
 #include "workers/launcher/policy.h"
 #include "workers/pty/policy.h"
+#include "workers/session/gofer_policy.h"
 #include "workers/session/keeper_policy.h"
 #include "workers/session/policy.h"
 
@@ -77,6 +78,15 @@ sandbox::Namespaces wherePossible() {
   return session::commandNamespaces(network, Namespaces::kWherePossible);
 }
 
+// What enterFiles() leaves of the command's, with the calls that it narrows to, as one value.
+sandbox::Policy gofer(const Scene& scene) {
+  sandbox::Policy policy = command<Network::kNone>(scene);
+  policy.name = "gofer";
+  policy.keep = scene.keep;
+  policy.seccomp = session::goferCalls();
+  return policy;
+}
+
 constexpr std::array kProfiles = {
     Profile{"broker", "broker", "policy, approvals, audit and state; reads typed messages only", "", nullptr,
             broker},
@@ -93,6 +103,9 @@ constexpr std::array kProfiles = {
             nullptr, sessionRunning},
     Profile{"keeper", "keeper", "parent of one command's tree: watches its limits, ends it", "session",
             nullptr, keeper},
+    Profile{"gofer", "gofer", "carries out a command's calls that make or move names, within its walls",
+            "session", wherePossible<Network::kNone>, gofer},
+    Profile{"gofer-plain", "gofer", "the same where there are no namespaces", "session", nullptr, gofer},
     Profile{"command", "command", "a user's program, without a network", "session",
             wherePossible<Network::kNone>, command<Network::kNone>},
     Profile{"command-loopback", "command", "the same with a loopback of its own", "session",

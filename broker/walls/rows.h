@@ -34,13 +34,17 @@ inline const std::vector<std::string_view> kAll = {"broker",
                                                    "session",
                                                    "session-running",
                                                    "keeper",
+                                                   "gofer",
+                                                   "gofer-plain",
                                                    "command",
                                                    "command-loopback",
                                                    "command-full",
                                                    "command-plain",
                                                    "command-full-plain"};
-inline const std::vector<std::string_view> kListed = {
-    "broker", "front", "pty", "file", "container", "session-running", "keeper"};  // allow by list
+inline const std::vector<std::string_view> kListed = {"broker", "front",     "pty",
+                                                      "file",   "container", "session-running",
+                                                      "keeper", "gofer",     "gofer-plain"};  // allow by list
+inline const std::vector<std::string_view> kGofers = {"gofer", "gofer-plain"};
 inline const std::vector<std::string_view> kTrusted = {"launcher",
                                                        "session"};  // deny by list, above the commands
 inline const std::vector<std::string_view> kCommands = {"command", "command-loopback", "command-full",
@@ -48,8 +52,9 @@ inline const std::vector<std::string_view> kCommands = {"command", "command-loop
 inline const std::vector<std::string_view> kSpacious = {"command", "command-loopback", "command-full"};
 inline const std::vector<std::string_view> kPlain = {"command-plain", "command-full-plain"};
 
-inline const std::vector<std::string_view> kOurs = {
-    "broker", "launcher", "front", "pty", "file", "container", "session", "session-running", "keeper"};
+inline const std::vector<std::string_view> kOurs = {"broker", "launcher",  "front",      "pty",
+                                                    "file",   "container", "session",    "session-running",
+                                                    "keeper", "gofer",     "gofer-plain"};
 
 std::vector<Row> fileRows();
 std::vector<Row> processRows();

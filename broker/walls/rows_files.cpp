@@ -3,6 +3,10 @@
 namespace factionos::walls {
 
 std::vector<Row> fileRows() {
+  std::vector<std::string_view> plain = kPlain;
+  plain.emplace_back("gofer-plain");
+  std::vector<std::string_view> spacious = kSpacious;
+  spacious.emplace_back("gofer");
   return {
       {"files.any",
        {"front", "pty", "container"},
@@ -81,14 +85,14 @@ std::vector<Row> fileRows() {
        {"write-state", "write-private", "append-private", "create-outside", "truncate-private", "link-in",
         "make-directory-outside"}},
       {"files.state",
-       kPlain,
+       plain,
        "reads and writes nothing of the broker's home",
        Layer::kLandlock,
        kRequired,
        Feature::kLandlock,
        {"read-state", "write-state"}},
       {"files.outside",
-       kPlain,
+       plain,
        "reads and changes no file of this user outside of its workspace",
        Layer::kLandlock,
        kRequired,
@@ -97,21 +101,21 @@ std::vector<Row> fileRows() {
         "make-directory-outside", "remove-outside", "move-in", "link-in", "read-by-symlink",
         "read-by-other-root", "read-by-other-directory"}},
       {"files.truncate",
-       kPlain,
+       plain,
        "truncates no file outside of its workspace by path",
        Layer::kLandlock,
        kOptional,
        Feature::kLandlockTruncate,
        {"truncate-private"}},
       {"files.state",
-       kSpacious,
+       spacious,
        "sees nothing of the broker's home",
        Layer::kNamespaces,
        kOptional,
        Feature::kNamespaces,
        {"read-state", "write-state"}},
       {"files.outside",
-       kSpacious,
+       spacious,
        "sees no file of this user but its workspace",
        Layer::kNamespaces,
        kOptional,
@@ -120,7 +124,7 @@ std::vector<Row> fileRows() {
         "create-outside", "make-directory-outside", "remove-outside", "move-in", "link-in", "read-by-symlink",
         "read-by-other-root", "read-by-other-directory"}},
       {"files.protected",
-       kSpacious,
+       spacious,
        "changes no protected path of the workspace that exists",
        Layer::kNamespaces,
        kOptional,

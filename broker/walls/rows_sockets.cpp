@@ -13,7 +13,7 @@ std::vector<Row> socketRows() {
   unlisted.insert(unlisted.end(), {"connect-engine", "connect-abstract", "connect-operator"});
   return {
       {"sockets.any",
-       {"front", "pty", "file", "container", "session-running", "keeper"},
+       {"front", "pty", "file", "container", "session-running", "keeper", "gofer", "gofer-plain"},
        "makes and connects no socket",
        Layer::kSeccomp,
        kRequired,

@@ -80,7 +80,8 @@ verify::Subject subjectOf(const Profile& profile) {
     return policies;
   };
   subject.environment = handedOn;
-  subject.tree = profile.role == "command" ? verify::Tree::kParent : verify::Tree::kNobody;
+  subject.tree =
+      profile.role == "command" || profile.role == "gofer" ? verify::Tree::kParent : verify::Tree::kNobody;
   subject.scope = profile.role == "broker" ? verify::Scope::kHome : verify::Scope::kWorkspace;
   return subject;
 }

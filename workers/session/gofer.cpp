@@ -160,6 +160,19 @@ seccomp_data dataOf(const sandbox::Notification& call) {
   return sandbox::callData(call.number, {a[0], a[1], a[2], a[3], a[4], a[5]});
 }
 
+void tellWhatIsOwed() {
+  working = 0;
+  if (owed == 0) return;
+  owed = 0;
+  reapChildren(SIGCHLD);
+}
+
+// It is left to be the command's parent, until the keeper ends it.
+[[noreturn]] void waitForTheEnd() {
+  tellWhatIsOwed();
+  while (true) pause();
+}
+
 [[noreturn]] void serve(GoferPlan& plan, sandbox::Fd descriptor, pid_t leaderPid) {
   const CommandScope& scope = plan.command->scope;
   const sandbox::NotifyListener listener(std::move(descriptor));
@@ -175,14 +188,13 @@ seccomp_data dataOf(const sandbox::Notification& call) {
   sandbox::narrow(asBefore, goferCalls(), sandbox::Traps::kNone);
 
   while (true) {
-    working = 0;
-    if (owed != 0) {
-      owed = 0;
-      reapChildren(SIGCHLD);
-    }
+    tellWhatIsOwed();
     const std::optional<sandbox::Notification> call = listener.receive();
     working = 1;
-    if (!call) continue;
+    if (!call) {
+      if (listener.isOver()) waitForTheEnd();
+      continue;
+    }
     // What is refused by numbers alone comes first: such an open makes no file.
     if (const sandbox::Verdict verdict = sandbox::rulingOf(calls, dataOf(*call)).verdict;
         verdict.kind == sandbox::Verdict::Kind::kErrno) {
@@ -194,11 +206,6 @@ seccomp_data dataOf(const sandbox::Notification& call) {
       listener.fail(call->id, ENOSYS);
     }
   }
-}
-
-// The command has no supervisor: it is left to be its parent.
-[[noreturn]] void waitForTheEnd() {
-  while (true) pause();
 }
 
 void closeAllButOwn(const GoferPlan& plan, int socket) {
@@ -220,7 +227,7 @@ void closeAllButOwn(const GoferPlan& plan, int socket) {
       STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, command.terminal, command.workspace,    command.executable,
       plan.status,  plan.line,     pair[0],       pair[1],          plan.denials->event()};
   if (command.script >= 0) command.scope.keep.push_back(command.script);
-  if (plan.namespaces.mount) plan.machine = Machine::open(plan.state);
+  if (plan.namespaces.mount) plan.machine = Machine::open(plan.state, plan.userHome);
   for (const Machine::Tree& tree : plan.machine.trees) command.scope.keep.push_back(tree.handle.get());
   enterFiles(command, plan.namespaces, plan.status);
   const bool supervise = sandbox::canSupervise() && seesProcesses();

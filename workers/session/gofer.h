@@ -31,10 +31,11 @@ struct GoferPlan {
   sandbox::NamespacePosture namespaces;
   ProtectedPaths paths;
   DenialTable* denials = nullptr;
-  std::string state;  // FactionOS's home, to tell it from others in what is counted; empty: not known
-  Machine machine;    // opened by runGofer()
-  int status = -1;    // becomeCommand()'s
-  int line = -1;      // of GoferReport
+  std::string state;     // FactionOS's home, to tell it from others in what is counted; empty: not known
+  std::string userHome;  // likewise
+  Machine machine;       // opened by runGofer()
+  int status = -1;       // becomeCommand()'s
+  int line = -1;         // of GoferReport
 };
 
 // Runs in a child of the keeper, which has become that child's reaper of last resort. Never returns.

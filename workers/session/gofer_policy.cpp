@@ -20,7 +20,7 @@ sandbox::SeccompPolicy goferCalls() {
       allow(families::filesRead(), "walks a caller's path"),
       allow(families::filesWrite(), "what callers ask for"),
       allow({"nodes", {{SYS_mknodat, {}}, {SYS_bind, {}}, {SYS_fchdir, {}}, {SYS_chdir, {}}}}, "the same"),
-      allow(sandbox::listenerIoctls(), "hears and answers"),
+      allow(sandbox::listenerCalls(), "hears and answers"),
       allow({"callers",
              {{SYS_process_vm_readv, {}}, {SYS_pidfd_open, {}}, {SYS_pidfd_getfd, {}}, {SYS_getsid, {}}}},
             "looks at who asks; Landlock keeps it to the command's own processes"),

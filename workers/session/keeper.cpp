@@ -300,6 +300,7 @@ Started startCommand(KeeperPlan& plan, const sandbox::NamespacePosture& namespac
   gofer.namespaces = namespaces;
   gofer.paths = std::move(paths);
   gofer.denials = plan.denials;
+  gofer.userHome = plan.userHome;
   gofer.state = stateAround(plan.scratchParent);
   gofer.status = status.write.get();
   gofer.line = line.write.get();

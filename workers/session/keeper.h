@@ -19,6 +19,7 @@ struct KeeperPlan {
                     // filled in here
   sandbox::Namespaces namespaces;
   sandbox::NamespaceSupport support;
+  std::string userHome;       // homeOfUser(), which is too slow to ask once a command is waited for
   std::string scratchParent;  // where a temporary directory is made if there is no mount namespace
   std::vector<std::pair<std::string, std::string>>
       environment;                 // besides the allowlist; HOME and TMPDIR come on top

@@ -21,11 +21,6 @@ namespace {
 
 constexpr int kMostLinks = 40;
 
-std::string homeOfUser() {
-  const passwd* const user = getpwuid(getuid());
-  return user != nullptr && user->pw_dir != nullptr ? user->pw_dir : "";
-}
-
 int modeOf(DeniedOperation operation) {
   switch (operation) {
     case DeniedOperation::kRead:
@@ -50,9 +45,14 @@ bool isLast(const Location& location, mode_t& mode) {
 
 }  // namespace
 
-Machine Machine::open(const std::string& state) {
+std::string homeOfUser() {
+  const passwd* const user = getpwuid(getuid());
+  return user != nullptr && user->pw_dir != nullptr ? user->pw_dir : "";
+}
+
+Machine Machine::open(const std::string& state, const std::string& home) {
   Machine machine;
-  machine.home = homeOfUser();
+  machine.home = home;
   for (const std::string& path : {std::string("/"), machine.home, state}) {
     if (path.empty()) continue;
     const sandbox::Fd handle(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));

@@ -24,11 +24,14 @@ struct Machine {
   };
   std::vector<Tree> trees;  // "/", the user's home, FactionOS's; what is mounted between is not seen
 
-  std::string home;  // of the user
+  std::string home;  // of the user; empty: not known
 
-  static Machine open(const std::string& state);
+  static Machine open(const std::string& state, const std::string& home);
   [[nodiscard]] bool has(const std::string& path, int mode) const;  // as access(2)
 };
+
+// Of this process's user, by the user database; empty if it has none.
+std::string homeOfUser();
 
 class Observer final : public Failures {
  public:

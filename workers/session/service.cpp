@@ -20,6 +20,7 @@
 #include "workers/session/command_environment.h"
 #include "workers/session/enter_second_stage.h"
 #include "workers/session/hold.h"
+#include "workers/session/observer.h"
 #include "workers/session/prepare.h"
 #include "workers/session/pty_pair.h"
 #include "workers/session/request.h"
@@ -125,6 +126,7 @@ struct Service::State {
 
   rpc::Loop& loop;
   const sandbox::NamespaceSupport support;
+  const std::string userHome = homeOfUser();
   sandbox::Fd workspace;
   std::string workspacePath;
   const LastResort& lastResort;
@@ -282,6 +284,7 @@ class Service::Server final : public schema::Session::Server {
     plan.namespaces = commandNamespaces(request.network, request.namespaces);
     plan.support = state_->support;
     plan.denials = &state_->denials;
+    plan.userHome = state_->userHome;
     plan.scratchParent = request.scratch;
     plan.environment = standardVariables();
     const Variables added = profileVariables(request.environment).value();  // checked when it was read
