@@ -18,7 +18,7 @@ namespace factionos::container {
 namespace {
 
 constexpr auto kConnectLimit = 5 * kj::SECONDS;
-constexpr auto kHeaderLimit = 10 * kj::SECONDS;
+constexpr auto kAnswerLimit = 10 * kj::SECONDS;
 constexpr std::size_t kSmallReply = 65536;
 
 // Between these the fields that we use mean the same (docs.docker.com/reference/api/engine/version-history).
@@ -53,6 +53,21 @@ const char* choose(const MaybeElement& root, std::string& api) {
   if (chosen < oldest) return "engine_too_new";
   api = std::to_string(chosen.first) + "." + std::to_string(chosen.second);
   return nullptr;
+}
+
+bool holds(const std::optional<std::vector<std::string_view>>& texts, std::string_view start) {
+  return texts && std::ranges::any_of(*texts, [start](auto each) { return each.starts_with(start); });
+}
+
+void learnManner(const MaybeElement& info, Version& version) {
+  if (version.manner.dialect == Dialect::kDocker) {
+    version.manner.rootless = holds(textsOf(member(info, "SecurityOptions")), "name=rootless");
+    return;
+  }
+  const MaybeElement host = member(info, "host");
+  const auto controllers = textsOf(member(host, "cgroupControllers"));
+  version.manner.rootless = boolOf(member(member(host, "security"), "rootless")).value_or(false);
+  version.limits = holds(controllers, "memory") && holds(controllers, "pids") && holds(controllers, "cpu");
 }
 
 bool isUnixStream(int descriptor) {
@@ -176,7 +191,7 @@ kj::Promise<Attached> Engine::attach(std::string target) {
           return Attached{kj::mv(opened.refusal), rpc::kNone, {}};
         });
   });
-  return rpc::withDeadline(loop_.timer(), kHeaderLimit, kj::mv(attached))
+  return rpc::withDeadline(loop_.timer(), kAnswerLimit, kj::mv(attached))
       .catch_([](kj::Exception&& exception) {
         return Attached{{.fault = faultOf(exception), .body = {}}, rpc::kNone, {}};
       });
@@ -196,7 +211,7 @@ kj::Promise<Waiting> Engine::wait(std::string target) {
             .eagerlyEvaluate(nullptr);
     // A fulfiller that is gone has failed; who waits for it goes on and hears the reason from the reply.
     auto heard =
-        accepted.promise.exclusiveJoin(loop_.timer().afterDelay(kHeaderLimit)).catch_([](kj::Exception&&) {});
+        accepted.promise.exclusiveJoin(loop_.timer().afterDelay(kAnswerLimit)).catch_([](kj::Exception&&) {});
     return Waiting{kj::mv(heard), kj::mv(reply)};
   });
 }
@@ -210,7 +225,7 @@ kj::Promise<Version> Engine::version() {
 
 // Who it is, and whether it is root.
 kj::Promise<Version> Engine::learn() {
-  return askPlain({.target = "/version", .replyBytes = kSmallReply, .limit = kConnectLimit})
+  return askPlain({.target = "/version", .replyBytes = kSmallReply, .limit = kAnswerLimit})
       .then([this](Reply reply) -> kj::Promise<Version> {
         Version version;
         version.fault = reply.fault;
@@ -219,14 +234,13 @@ kj::Promise<Version> Engine::learn() {
         version.refusal = reply.status == 200 ? choose(document.root(), version.api) : "not_an_engine";
         version.manner.dialect = isPodman(document.root()) ? Dialect::kPodman : Dialect::kDocker;
         if (version.refusal != nullptr) return version;
-        Request info{.target = "/v" + version.api + "/info", .limit = kConnectLimit};
+        // Podman's copy of the other API does not tell.
+        const bool podman = version.manner.dialect == Dialect::kPodman;
+        Request info{.target = podman ? "/v4.0.0/libpod/info" : "/v" + version.api + "/info",
+                     .limit = kAnswerLimit};
         return askPlain(std::move(info)).then([this, version](Reply answer) mutable {
           version.fault = answer.fault;
-          const JsonDocument told(answer.body);
-          const auto options = textsOf(member(told.root(), "SecurityOptions"));
-          version.manner.rootless = options && std::ranges::any_of(*options, [](auto each) {
-                                      return each.starts_with("name=rootless");
-                                    });
+          learnManner(JsonDocument(answer.body).root(), version);
           if (version.fault == Fault::kNone) version_ = version;
           return version;
         });

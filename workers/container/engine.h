@@ -57,6 +57,7 @@ struct Version {
   const char* refusal = nullptr;  // "engine_too_old", "engine_too_new", "not_an_engine"
   std::string api;                // "1.41"
   Manner manner;
+  bool limits = true;  // false: a podman that has no cgroup to set them in, whatever else it says
 };
 
 class Engine {

@@ -57,11 +57,12 @@ bool dropsAll(const MaybeElement& host, const Manner& manner) {
   if (!dropped) return false;
   if (dropped->size() == 1 && dropped->front() == "ALL") return true;
   if (manner.dialect != Dialect::kPodman) return false;
-  constexpr std::array kGiven = {"CAP_CHOWN",  "CAP_DAC_OVERRIDE",    "CAP_FOWNER", "CAP_FSETID",
-                                 "CAP_KILL",   "CAP_SETFCAP",         "CAP_SETGID", "CAP_SETPCAP",
-                                 "CAP_SETUID", "CAP_NET_BIND_SERVICE"};
-  return std::ranges::all_of(
-      kGiven, [&](std::string_view name) { return std::ranges::find(*dropped, name) != dropped->end(); });
+  constexpr std::array kGiven = {"CHOWN",  "DAC_OVERRIDE",     "FOWNER",    "FSETID",
+                                 "KILL",   "SETFCAP",          "SETGID",    "SETPCAP",
+                                 "SETUID", "NET_BIND_SERVICE", "SYS_CHROOT"};
+  return std::ranges::all_of(kGiven, [&](const std::string& name) {
+    return std::ranges::any_of(*dropped, [&](auto each) { return each == name || each == "CAP_" + name; });
+  });
 }
 
 // Ours and no other: the engine's own additions, such as a profile by name, would be another one than its
@@ -81,13 +82,22 @@ bool hasLimit(const MaybeElement& host, std::string_view name, std::uint64_t mea
   });
 }
 
-bool hasTemporary(const MaybeElement& host, const Spec& spec) {
+// With a read-only root podman gives two more such places, in memory that counts as the container's, and
+// options of its own behind ours.
+bool hasTemporary(const MaybeElement& host, const Spec& spec, const Manner& manner) {
   const MaybeElement table = member(host, "Tmpfs");
-  const auto options = textOf(member(table, "/tmp"));
-  if (!options || countOf(table) != std::size_t{1}) return false;
+  const std::string options(textOf(member(table, "/tmp")).value_or(""));
   const std::string meant = temporaryOptions(spec);
-  // Podman adds options of its own behind ours.
-  return *options == meant || options->starts_with(meant + ",");
+  const std::size_t all = countOf(table).value_or(0);
+  if (manner.dialect == Dialect::kDocker) return options == meant && all == 1;
+  const std::size_t more = (member(table, "/run") ? 1U : 0U) + (member(table, "/var/tmp") ? 1U : 0U);
+  return options.starts_with(meant) && all == 1 + more;
+}
+
+// Podman takes `none` for one of its own that others could be let into by its owner.
+bool hasIpc(const MaybeElement& host, const Manner& manner) {
+  const auto mode = textOf(member(host, "IpcMode")).value_or("");
+  return mode == "none" || (manner.dialect == Dialect::kPodman && (mode == "private" || mode == "shareable"));
 }
 
 bool isMount(Element found, const Mount& meant) {
@@ -141,7 +151,7 @@ const char* wallDifference(const MaybeElement& host, const Spec& spec, const Man
   if (!gainsNothing(host)) return "SecurityOpt";
   if (!isFlag(host, "ReadonlyRootfs", true)) return "ReadonlyRootfs";
   if (!isText(host, "NetworkMode", networkOf(spec))) return "NetworkMode";
-  if (!isText(host, "IpcMode", "none")) return "IpcMode";
+  if (!hasIpc(host, manner)) return "IpcMode";
   for (const char* name : {"PidMode", "UTSMode"}) {
     const auto mode = textOf(member(host, name)).value_or("");
     if (!mode.empty() && mode != "private") return name;
@@ -168,7 +178,7 @@ const char* limitDifference(const MaybeElement& host, const Spec& spec, const Ma
   if (!isNumber(host, "PidsLimit", spec.pids)) return "PidsLimit";
   if (!hasLimit(host, "nofile", spec.openFiles)) return "Ulimits";
   if (!hasLimit(host, "core", 0)) return "Ulimits";
-  if (!hasTemporary(host, spec)) return "Tmpfs";
+  if (!hasTemporary(host, spec, manner)) return "Tmpfs";
   if (!isFlag(host, "AutoRemove", false)) return "AutoRemove";
   const auto restart = textOf(member(member(host, "RestartPolicy"), "Name")).value_or("");
   if (restart != "no" && !restart.empty()) return "RestartPolicy";

@@ -49,15 +49,15 @@ bool hasOption(const MaybeElement& info, std::string_view start, std::string_vie
          });
 }
 
-void tellIsolation(const MaybeElement& info, schema::EngineProbe::Builder out) {
-  out.setRootless(hasOption(info, "name=rootless"));
+void tellIsolation(const MaybeElement& info, const Version& version, schema::EngineProbe::Builder out) {
+  out.setRootless(version.manner.rootless);
   out.setUserRemap(hasOption(info, "name=userns"));
   const auto has = [&](std::string_view name) { return boolOf(member(info, name)).value_or(false); };
   auto probe = out.initIsolation();
   if (!hasOption(info, "name=seccomp", "unconfined"))
     return tell(probe, Posture::POLICY_BLOCKED, "seccomp_missing");
   const bool cpu = has("CpuCfsQuota") || has("CPUCfsQuota");
-  if (!has("MemoryLimit") || !has("PidsLimit") || !cpu)
+  if (!version.limits || !has("MemoryLimit") || !has("PidsLimit") || !cpu)
     return tell(probe, Posture::POLICY_BLOCKED, "limits_missing");
   if (!has("SwapLimit")) return tell(probe, Posture::POLICY_BLOCKED, "swap_limit_missing");
   tell(probe, Posture::AVAILABLE);
@@ -120,10 +120,10 @@ kj::Promise<void> ask(Engine& engine, std::string target, kj::Function<void(cons
 kj::Promise<void> probeParts(Engine& engine, const Version& version, std::string image, std::string instance,
                              schema::EngineProbe::Builder out) {
   auto parts = kj::heapArrayBuilder<kj::Promise<void>>(4);
-  parts.add(ask(engine, "/info", [out](const Reply& reply) mutable {
+  parts.add(ask(engine, "/info", [out, version](const Reply& reply) mutable {
     if (!reply.is(200)) return tellFault(out.initIsolation(), reply);
     const JsonDocument document(reply.body);
-    tellIsolation(document.root(), out);
+    tellIsolation(document.root(), version, out);
   }));
   parts.add(ask(engine, "/images/" + image + "/json",
                 [out](const Reply& reply) mutable { tellImage(reply, out); }));

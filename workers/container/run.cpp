@@ -113,7 +113,8 @@ kj::Promise<void> Run::create() {
       })
       .then([this](const Reply& reply) -> kj::Promise<void> {
         // Older podman has no status of its own for a name that is taken.
-        const bool taken = reply.is(409) || (reply.is(500) && manner_.dialect == Dialect::kPodman);
+        const bool taken =
+            reply.is(409) || (reply.is(500) && manner_.dialect == Dialect::kPodman && says(reply, "in use"));
         if (taken) return adopt();
         if (reply.fault == Fault::kNone) mayExist_ = reply.status < 300;
         if (reply.is(404)) {

@@ -380,5 +380,27 @@ TEST(ContainerEngine, TwentyAtATime) {
   EXPECT_EQ(ours(), "");
 }
 
+// By hand, beside a rootless podman of the same user: FACTIONOS_PODMAN_SOCKET=… container_engine_test
+// --gtest_filter=Podman*
+TEST(PodmanEngine, RunsWithEveryWallOrNotAtAll) {
+  const std::string socket = variable("FACTIONOS_PODMAN_SOCKET");
+  if (socket.empty()) GTEST_SKIP() << "no podman was started";
+  Broker broker;
+  EngineWorker worker(broker, socket, schema::EngineKind::PODMAN);
+  RunSpec spec;
+  spec.argv = {"/bin/sh", "-c", "exit 7"};
+  EngineRun run = worker.start(spec);
+  const auto outcome = run.end();
+  if (text(outcome) == "exited") {
+    EXPECT_EQ(outcome.getExitCode(), 7);
+  } else {
+    // Where it may use no cgroup it drops limits without a word.
+    EXPECT_EQ(text(outcome), "not_started/not_as_meant") << view(outcome.getDenial().getTarget());
+    EXPECT_EQ(view(outcome.getDenial().getTarget()), "Memory");
+  }
+  EXPECT_EQ(outcome.getRemoval(), schema::Removal::REMOVED);
+  EXPECT_EQ(worker.count("test-instance"), 0U);
+}
+
 }  // namespace
 }  // namespace factionos::test
