@@ -122,6 +122,7 @@ int run(const Options& options, const Seams& seams) {
     keep.push_back(home.fd(folder));
   if (anchor) keep.push_back(anchor->descriptor());
   for (const auto& each : listeners.front) keep.push_back(each.socket.get());
+  const auto process = OwnProcess::read();  // there is no /proc inside
   sandbox::enter(profile(home.fd(Folder::kTop), adopted.fd(), keep));
 
   return serve({.home = home,
@@ -135,6 +136,7 @@ int run(const Options& options, const Seams& seams) {
                 .listeners = std::move(listeners),
                 .adopted = adopted,
                 .anchor = anchor ? &*anchor : nullptr,
+                .process = process,
                 .printAddress = options.printAddress,
                 .seams = seams});
 }

@@ -125,8 +125,16 @@ std::optional<Unready> notMasked(const MaskRules& masks) {
                                        "that could show it is started."}};
 }
 
-// The families that this build has. Both outlive the table.
-ExecutorTable executorTable(const Readiness& readiness, const MaskRules& masks) {
+std::optional<Unready> noEngine(const home::Config& config) {
+  if (!config.engines.docker.empty() || !config.engines.podman.empty()) return std::nullopt;
+  return Unready{.reason = "no_engine_configured",
+                 .refused = {.code = schema::ProblemCode::ENGINE_UNAVAILABLE,
+                             .detail = "config.toml names no container engine: install one, best a rootless "
+                                       "one, and name its socket in [engines]; see docs/container-runs.md."}};
+}
+
+// The families that this build has. All three outlive the table.
+ExecutorTable executorTable(const Readiness& readiness, const MaskRules& masks, const home::Config& config) {
   ExecutorTable table;
   table.add(policy::Family::kTerminal, [&readiness, &masks]() -> std::optional<Unready> {
     if (auto unready = noSandbox(readiness)) return unready;
@@ -136,6 +144,11 @@ ExecutorTable executorTable(const Readiness& readiness, const MaskRules& masks) 
   });
   table.add(policy::Family::kFile, [&readiness, &masks]() -> std::optional<Unready> {
     if (auto unready = noSandbox(readiness)) return unready;
+    return notMasked(masks);
+  });
+  table.add(policy::Family::kContainer, [&readiness, &masks, &config]() -> std::optional<Unready> {
+    if (auto unready = noSandbox(readiness)) return unready;
+    if (auto unready = noEngine(config)) return unready;
     return notMasked(masks);
   });
   return table;
@@ -171,7 +184,8 @@ int serve(Gathered gathered) {
   auto terminate = loop.onSignal(SIGTERM);
   auto interrupt = loop.onSignal(SIGINT);
   state::IdGenerator ids(audit::systemNow,
-                         state::ActionTable(*opened.reader).newest().value_or(state::Time{}));
+                         std::max(state::ActionTable(*opened.reader).newest().value_or(state::Time{}),
+                                  state::TaskTable(*opened.reader).newest().value_or(state::Time{})));
   state::AsyncWriter asyncWriter(
       writer, [&loop](kj::Function<void()> job) { return loop.blocking(kj::mv(job)); }, loop.timer());
   Pulse changes;
@@ -219,13 +233,17 @@ int serve(Gathered gathered) {
   auto uids = identity::UidTable::fromConfig(gathered.config, ::geteuid());
   ActionBook actions(core);
   SessionBook sessions;
-  const auto executors = executorTable(readiness, gathered.masks);
+  const auto executors = executorTable(readiness, gathered.masks, gathered.config);
   ActionRunner runner(core, actions, rules, executors);
   TerminalExecutor terminal(core, actions, runner, sessions, workers, gathered.masks);
   FileExecutor files(core, runner, workers, gathered.masks);
+  ContainerExecutor containers(core, actions, runner, workers, gathered.masks, gathered.process);
+  TaskQueue tasks(core, rules, containers);
   KJ_DEFER(runner.abandon());
   // Before anything is served, so that nobody changes what is still being asked about.
   runner.reconcile(policy::Family::kFile, files).wait(loop.waitScope());
+  // In the background: an engine may be slow, and nobody else works on these containers.
+  containers.settleThePast();
   Events events(core);
   Services services{
       .core = core,
@@ -236,6 +254,8 @@ int serve(Gathered gathered) {
       .executors = executors,
       .terminal = terminal,
       .files = files,
+      .containers = containers,
+      .tasks = tasks,
       .events = events,
       .tokens = tokens,
       .uids = uids,
@@ -271,7 +291,7 @@ int serve(Gathered gathered) {
     log(Level::kInfo, "stopping");
     front.shutdown().exclusiveJoin(loop.timer().afterDelay(1 * kj::SECONDS)).wait(loop.waitScope());
     runner.close();
-    terminal.shutdown()
+    kj::joinPromises(kj::arr(terminal.shutdown(), containers.shutdown()))
         .then([&runner]() { return runner.idle(); })
         .exclusiveJoin(loop.timer().afterDelay(10 * kj::SECONDS))
         .wait(loop.waitScope());

@@ -4,6 +4,7 @@
 #include "broker/audit/anchor.h"
 #include "broker/audit/fault_points.h"
 #include "broker/core/steps.h"
+#include "broker/executors/container_owner.h"
 #include "broker/executors/session_output.h"
 #include "broker/home/config.h"
 #include "broker/home/home.h"
@@ -33,6 +34,7 @@ struct Gathered {
   Listeners listeners;
   const AdoptedChildren& adopted;
   audit::Anchor* anchor = nullptr;  // null: none is configured
+  OwnProcess process;
   bool printAddress = false;
   Seams seams;
 };

@@ -50,6 +50,11 @@ constexpr Literal kFullNetwork =
 constexpr Literal kOtherPrograms =
     "The approval covers these contents in this one file; what other programs do with the file later is not "
     "covered.";
+constexpr Literal kAgentsOwn =
+    "The approval covers this template, this image and this workspace; what the agent in the container does "
+    "there is not looked at.";
+constexpr Literal kEgress =
+    "The network profile egress reaches other machines by the engine's network factionos-egress.";
 constexpr Literal kShellLine = "A shell line counts as the program sh; policy does not look inside of it.";
 
 std::vector<Literal> terminalNotes(const state::ActionRow& row) {
@@ -65,6 +70,13 @@ std::vector<Literal> fileNotes(const state::ActionRow&) {
   return {kOtherPrograms};
 }
 
+std::vector<Literal> containerNotes(const state::ActionRow& row) {
+  if (row.operation.text() != "run") return {};
+  std::vector<Literal> notes{kAgentsOwn};
+  if (row.network && row.network->text() == "egress") notes.push_back(kEgress);
+  return notes;
+}
+
 // What the card of each family says beside its labels and counts.
 struct FamilyNotes {
   policy::Family family;
@@ -73,6 +85,7 @@ struct FamilyNotes {
 constexpr std::array kNotes{
     FamilyNotes{policy::Family::kTerminal, terminalNotes},
     FamilyNotes{policy::Family::kFile, fileNotes},
+    FamilyNotes{policy::Family::kContainer, containerNotes},
 };
 
 std::vector<Literal> notesOf(const state::ActionRow& row) {
@@ -179,6 +192,7 @@ schema::Posture toSchema(policy::Posture posture) {
 schema::NetworkProfile networkFrom(std::string_view name) {
   if (name == "loopback") return schema::NetworkProfile::LOOPBACK;
   if (name == "full") return schema::NetworkProfile::FULL;
+  if (name == "egress") return schema::NetworkProfile::EGRESS;
   return schema::NetworkProfile::NONE;
 }
 
@@ -188,6 +202,8 @@ std::string_view nameOf(schema::NetworkProfile network) {
       return "loopback";
     case schema::NetworkProfile::FULL:
       return "full";
+    case schema::NetworkProfile::EGRESS:
+      return "egress";
     default:
       return "none";
   }

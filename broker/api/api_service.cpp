@@ -9,6 +9,7 @@
 #include "broker/actions/view.h"
 #include "broker/api/answers.h"
 #include "broker/api/audit_view.h"
+#include "broker/api/waiting.h"
 #include "broker/audit/reader.h"
 #include "protocol/json/canonical.h"
 #include "protocol/json/check.h"
@@ -45,18 +46,6 @@ std::uint8_t numberOf(schema::Signal signal) {
       break;
   }
   return SIGKILL;
-}
-
-// Runs `again` until it says that it has answered, each time that `changed` resolves, at most until
-// `deadline`.
-kj::Promise<void> whileWaiting(kj::Timer& timer, kj::TimePoint deadline,
-                               kj::Function<kj::Promise<void>()> changed, kj::Function<bool()> settled) {
-  if (settled() || timer.now() >= deadline) return kj::READY_NOW;
-  return changed()
-      .exclusiveJoin(timer.atTime(deadline))
-      .then([&timer, deadline, changed = kj::mv(changed), settled = kj::mv(settled)]() mutable {
-        return whileWaiting(timer, deadline, kj::mv(changed), kj::mv(settled));
-      });
 }
 
 // The front reads requests by their schema; one that was taken over sends what it likes.

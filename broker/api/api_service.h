@@ -40,6 +40,24 @@ class ApiService final : public schema::Api::Server {
   kj::Promise<void> fileDiff(FileDiffContext context) override;
   kj::Promise<void> fileDelete(FileDeleteContext context) override;
   kj::Promise<void> fileRestore(FileRestoreContext context) override;
+  kj::Promise<void> containerReadiness(ContainerReadinessContext context) override;
+  kj::Promise<void> containerPreview(ContainerPreviewContext context) override;
+  kj::Promise<void> containerRun(ContainerRunContext context) override;
+  kj::Promise<void> runList(RunListContext context) override;
+  kj::Promise<void> runGet(RunGetContext context) override;
+  kj::Promise<void> runKill(RunKillContext context) override;
+  kj::Promise<void> containerCleanup(ContainerCleanupContext context) override;
+  kj::Promise<void> taskCreate(TaskCreateContext context) override;
+  kj::Promise<void> taskList(TaskListContext context) override;
+  kj::Promise<void> taskGet(TaskGetContext context) override;
+  kj::Promise<void> taskDispatch(TaskDispatchContext context) override;
+  kj::Promise<void> taskCancel(TaskCancelContext context) override;
+  kj::Promise<void> taskRetry(TaskRetryContext context) override;
+  kj::Promise<void> campaignCreate(CampaignCreateContext context) override;
+  kj::Promise<void> campaignList(CampaignListContext context) override;
+  kj::Promise<void> campaignGet(CampaignGetContext context) override;
+  kj::Promise<void> campaignDispatch(CampaignDispatchContext context) override;
+  kj::Promise<void> campaignCancel(CampaignCancelContext context) override;
   kj::Promise<void> auditList(AuditListContext context) override;
   kj::Promise<void> auditVerify(AuditVerifyContext context) override;
 
@@ -50,6 +68,15 @@ class ApiService final : public schema::Api::Server {
   policy::Subject subjectOf(const LiveSession& session, const char* operation) const;
   template <typename Context>
   void answerAction(Context& context, ActionReply&& outcome);
+  template <typename Context>
+  void answerStored(Context& context, Outcome<StoredReply>&& outcome);
+  template <typename Context, typename Give>
+  kj::Promise<void> give(Context context, Give method);
+  // `action`: a run; null: of no workspace. `operation`: of the family container.
+  policy::Subject containerSubject(const state::ActionRow* action, const char* operation) const;
+  std::optional<state::ActionRow> findRun(std::string_view id) const;
+  bool maySee(const state::TaskRow& task) const;
+  bool maySee(const CampaignRows& campaign) const;
   template <typename Results, typename Context>
   kj::Promise<void> decide(Context context, schema::Verdict verdict);
   // An operation on a live session of the caller's own, once for each key. `operate` runs at most once.
@@ -67,11 +94,20 @@ void ApiService::answerAction(Context& context, ActionReply&& outcome) {
   if (const auto* refused = std::get_if<Refused>(&outcome)) return refuse(context, *refused);
   if (const auto* waits = std::get_if<ActionWaits>(&outcome)) {
     using R = ResultsOf<Context>;
-    auto results = actions::reply<redaction::Boundary::kApiResponse>(context);
-    results.init(&R::initMeta).set(&schema::ReplyMeta::Builder::setStatus, 202);
-    actions::fillAction(waits->row, nonceFor(waits->row), results.init(&R::initAction));
+    // What asks nobody has no action in its results, and never waits.
+    if constexpr (requires { &R::initAction; }) {
+      auto results = actions::reply<redaction::Boundary::kApiResponse>(context);
+      results.init(&R::initMeta).set(&schema::ReplyMeta::Builder::setStatus, 202);
+      actions::fillAction(waits->row, nonceFor(waits->row), results.init(&R::initAction));
+    }
     return;
   }
+  answerStored(context, Outcome<StoredReply>(std::get<StoredReply>(std::move(outcome))));
+}
+
+template <typename Context>
+void ApiService::answerStored(Context& context, Outcome<StoredReply>&& outcome) {
+  if (const auto* refused = refusedIn(outcome)) return refuse(context, *refused);
   const auto& stored = std::get<StoredReply>(outcome);
   using Results = typename std::decay_t<decltype(context.getResults())>::Builds;
   answerWith<Results>(context, stored.bytes, stored.status, stored.replay);

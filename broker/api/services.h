@@ -3,6 +3,7 @@
 #include "broker/core/action_book.h"
 #include "broker/core/core.h"
 #include "broker/core/rule_book.h"
+#include "broker/executors/container_executor.h"
 #include "broker/executors/file_executor.h"
 #include "broker/executors/session_book.h"
 #include "broker/executors/terminal.h"
@@ -11,6 +12,7 @@
 #include "broker/identity/proof.h"
 #include "broker/identity/token.h"
 #include "broker/orchestration/events.h"
+#include "broker/tasks/task_queue.h"
 #include "protocol/schemas/session.capnp.h"
 
 namespace factionos::broker {
@@ -41,6 +43,8 @@ struct Services {
   const ExecutorTable& executors;
   TerminalExecutor& terminal;
   FileExecutor& files;
+  ContainerExecutor& containers;
+  TaskQueue& tasks;
   Events& events;
   identity::TokenIndex& tokens;
   identity::UidTable& uids;

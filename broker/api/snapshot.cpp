@@ -3,6 +3,7 @@
 #include <array>
 
 #include "broker/actions/view.h"
+#include "broker/api/readiness_view.h"
 #include "broker/policy/operations.h"
 #include "broker/state/writer.h"
 
@@ -107,16 +108,6 @@ void fillMasking(const MaskRules::Coverage& coverage, Outgoing<B, schema::Maskin
 }
 
 template <Boundary B>
-void fillContainer(Outgoing<B, schema::ContainerReadiness> out) {
-  using C = schema::ContainerReadiness::Builder;
-  for (const auto setter :
-       {&C::setDocker, &C::setPodman, &C::setApple, &C::setImage, &C::setBrowserDependencies,
-        &C::setAuthMount, &C::setWorktreeMount, &C::setNetworkProfile, &C::setProviderRuntime})
-    out.set(setter, Posture::UNAVAILABLE);
-  out.set(&C::setFallbackReason, Redactor<B>::words("not_implemented"));
-}
-
-template <Boundary B>
 void fillCounts(Services& services, Outgoing<B, schema::Counts> out) {
   using C = schema::Counts::Builder;
   out.set(&C::setActionsWaiting, services.actions.waiting());
@@ -170,7 +161,8 @@ void fillDiagnostics(Services& services, Outgoing<B, schema::Diagnostics> out) {
   auto families = out.init(&D::initFamilies, kFamilies.size());
   for (unsigned i = 0; i < kFamilies.size(); ++i) fillFamily(kFamilies[i], services, families[i]);
   fillTerminal(services, out.init(&D::initTerminal));
-  fillContainer(out.init(&D::initContainer));
+  fillReadiness(ContainerView::last(services.core.config, services.containers.engines()),
+                out.init(&D::initContainer));
   fillSandbox(services.readiness, out.init(&D::initSandbox));
   fillMasking(services.masks.coverage(), out.init(&D::initMasking));
   fillCounts(services, out.init(&D::initCounts));
@@ -200,6 +192,17 @@ void fillSnapshot(Services& services, std::uint64_t revision, OutgoingSnapshot s
   const auto page = services.actions.list({}, {}, kCommandCenterRows);
   auto actions = center.init(&C::initActions, page.rows.size());
   for (unsigned i = 0; i < page.rows.size(); ++i) actions::fillAction(page.rows[i], {}, actions[i]);
+  const auto containers =
+      services.actions.list({.family = audit::Code::of("container")}, {}, kCommandCenterRows);
+  std::vector<const state::ActionRow*> runs;
+  for (const auto& row : containers.rows) {
+    if (row.operation.text() == "run") runs.push_back(&row);
+  }
+  auto runRows = center.init(&C::initRuns, runs.size());
+  for (unsigned i = 0; i < runs.size(); ++i) fillRun(services.containers.rowsOf(*runs[i]), runRows[i]);
+  const auto tasks = services.tasks.list({}, {}, kCommandCenterRows);
+  auto taskRows = center.init(&C::initTasks, tasks.size());
+  for (unsigned i = 0; i < tasks.size(); ++i) fillTask(tasks[i], taskRows[i]);
 }
 
 }  // namespace factionos::broker

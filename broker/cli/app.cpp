@@ -42,6 +42,7 @@ void addEverything(CLI::App& app, Context& context, Action& action) {
   addStatusCommands(app, context, action);
   addRunCommand(app, context, action);
   addFileCommands(app, context, action);
+  addContainerCommands(app, context, action);
   addActionCommands(app, context, action);
   addAdminCommands(app, context, action);
   addAuditCommands(app, context, action);

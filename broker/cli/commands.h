@@ -17,14 +17,15 @@ void addEverything(CLI::App& app, Context& context, Action& action);
 // and a terminal's log is no place for it.
 std::string mistakeOf(const CLI::App& app, const CLI::ParseError& error);
 
-void addHomeCommands(CLI::App& app, Context& context, Action& action);     // init, serve, workspace
-void addActionCommands(CLI::App& app, Context& context, Action& action);   // actions, approve, reject, reveal
-void addAdminCommands(CLI::App& app, Context& context, Action& action);    // grant, token, policy
-void addAuditCommands(CLI::App& app, Context& context, Action& action);    // audit
-void addStatusCommands(CLI::App& app, Context& context, Action& action);   // status
-void addRunCommand(CLI::App& app, Context& context, Action& action);       // run
-void addFileCommands(CLI::App& app, Context& context, Action& action);     // file
-void addSandboxCommands(CLI::App& app, Context& context, Action& action);  // sandbox
+void addHomeCommands(CLI::App& app, Context& context, Action& action);    // init, serve, workspace
+void addActionCommands(CLI::App& app, Context& context, Action& action);  // actions, approve, reject, reveal
+void addAdminCommands(CLI::App& app, Context& context, Action& action);   // grant, token, policy
+void addAuditCommands(CLI::App& app, Context& context, Action& action);   // audit
+void addStatusCommands(CLI::App& app, Context& context, Action& action);  // status
+void addRunCommand(CLI::App& app, Context& context, Action& action);      // run
+void addFileCommands(CLI::App& app, Context& context, Action& action);    // file
+void addContainerCommands(CLI::App& app, Context& context, Action& action);  // container
+void addSandboxCommands(CLI::App& app, Context& context, Action& action);    // sandbox
 void addVerifyCommand(CLI::App& sandbox, Context& context, Action& action);  // verify, below it
 
 }  // namespace factionos::cli

@@ -86,8 +86,8 @@ HttpReply GuardedCall::afterDecision(const HttpReply& proposed, const std::strin
   if (state == "rejected") throw Stop(kRefused, "the operator rejected it");
   if (state == "expired") throw Stop(kRefused, "nobody decided in time");
   return client_.post(route,
-                      "{" + members + ",\"approval\":{\"actionId\":" + jsonText(id) +
-                          ",\"expectedRevision\":" + std::to_string(revision) + "}}",
+                      "{" + members + (members.empty() ? "" : ",") + "\"approval\":{\"actionId\":" +
+                          jsonText(id) + ",\"expectedRevision\":" + std::to_string(revision) + "}}",
                       key);
 }
 

@@ -117,7 +117,8 @@ class Runner {
     if (session["denials"].get(denials) != simdjson::SUCCESS) return;
     for (const auto row : denials) {
       std::cerr << "factionos: "
-                << denialSentence(textOf(row, "operation"), textOf(row, "target"), numberOf(row, "count")) << "\n";
+                << denialSentence(textOf(row, "operation"), textOf(row, "target"), numberOf(row, "count"))
+                << "\n";
     }
   }
 

@@ -158,7 +158,9 @@ std::optional<Refused> RuleBook::refusedRead(policy::Subject subject) const {
 }
 
 bool RuleBook::mayListSessions(std::string_view principal) const {
-  return rules_.allowsAll(policy::Family::kTerminal, "list", principal, audit::systemNow());
+  const auto now = audit::systemNow();
+  return rules_.allowsAll(policy::Family::kTerminal, "list", principal, now) &&
+         rules_.allowsAll(policy::Family::kContainer, "list", principal, now);
 }
 
 kj::Promise<home::Result<std::uint64_t>> RuleBook::reload(Core& core) {

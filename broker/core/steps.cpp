@@ -4,11 +4,12 @@ namespace factionos::broker {
 namespace {
 
 constexpr std::array<std::string_view, kStepCount> kNames{
-    "raise_epoch",  "recover",      "key_look_up",    "propose",       "deny",    "decide",    "expire",
-    "begin",        "reply",        "fail",           "outcome",       "reveal",  "grant_add", "grant_remove",
-    "token_create", "token_revoke", "policy_reload",  "event",         "lived",   "read",      "reconcile",
-    "launch_front", "launch_pty",   "launch_session", "launch_scoped", "prepare", "start",     "attach",
-    "input",        "resize",       "signal",         "kill",          "exited"};
+    "raise_epoch",    "recover",       "key_look_up",  "propose",      "deny",          "decide",
+    "expire",         "begin",         "reply",        "fail",         "outcome",       "reveal",
+    "grant_add",      "grant_remove",  "token_create", "token_revoke", "policy_reload", "event",
+    "queue",          "lived",         "read",         "reconcile",    "launch_front",  "launch_pty",
+    "launch_session", "launch_scoped", "prepare",      "start",        "attach",        "input",
+    "resize",         "signal",        "kill",         "exited"};
 static_assert(!kNames.back().empty());
 
 }  // namespace

@@ -29,6 +29,7 @@ enum class Step {
   kTokenRevoke,
   kPolicyReload,
   kEvent,
+  kQueue,  // an order to the task queue, or to a run
   kLived,
   kRead,       // content was handed out, or refused
   kReconcile,  // the world told how an action ended whose outcome a crash hid

@@ -194,7 +194,8 @@ kj::Promise<ActionReply> ActionFlow::proposePrepared() {
     state::ActionRow row;
   };
   return commit<Made>(core_, Step::kPropose,
-                      [this, proposed, allowed, sessionId](state::Transaction& transaction) mutable {
+                      [this, proposed, allowed, sessionId, alsoOnProposal = effect_->alsoOnProposal(),
+                       alsoOnIntent = effect_->alsoOnIntent()](state::Transaction& transaction) mutable {
                         const auto now = core_.lived.now();
                         Made made{core_.idempotency.begin(transaction, Label::of(caller_.id()), key_,
                                                           requestDigest_, now),
@@ -202,10 +203,12 @@ kj::Promise<ActionReply> ActionFlow::proposePrepared() {
                         if (!std::holds_alternative<idempotency::Fresh>(made.decision.outcome)) return made;
                         actions::open(transaction, made.row, actions::KeyNote::kFresh);
                         core_.idempotency.attachAction(transaction, made.decision.handle, made.row.id);
+                        if (alsoOnProposal) alsoOnProposal(transaction, made.row);
                         if (!allowed) {
                           core_.idempotency.wait(transaction, made.decision.handle, now);
                           return made;
                         }
+                        if (alsoOnIntent) alsoOnIntent(transaction, made.row);
                         made.row = actions::apply(transaction, made.row.id,
                                                   {.event = actions::Event::kBegin,
                                                    .sessionId = sessionId,
@@ -279,13 +282,15 @@ kj::Promise<ActionReply> ActionFlow::begin(state::ActionRow approved, idempotenc
   auto sessionId = effect_->beginSession();
   handle_ = handle;
   return commit<state::ActionRow>(core_, Step::kBegin,
-                                  [this, approved, handle, sessionId](state::Transaction& transaction) {
+                                  [this, approved, handle, sessionId,
+                                   also = effect_->alsoOnIntent()](state::Transaction& transaction) {
                                     if (approved.expires && *approved.expires <= transaction.now())
                                       throw actions::Refusal({.code = ProblemCode::APPROVAL_EXPIRED,
                                                               .currentRevision = approved.revision});
                                     if (!core_.idempotency.claim(transaction, handle))
                                       throw actions::Refusal({.code = ProblemCode::IN_FLIGHT,
                                                               .retryAfterMs = idempotency::kRetryAfterMs});
+                                    if (also) also(transaction, approved);
                                     return actions::apply(transaction, approved.id,
                                                           {.event = actions::Event::kBegin,
                                                            .expectedRevision = approved.revision,

@@ -10,6 +10,7 @@
 
 #include "broker/actions/lifecycle.h"
 #include "broker/core/core.h"
+#include "broker/core/keyed_change.h"
 #include "broker/core/replies.h"
 #include "broker/policy/policy.h"
 #include "broker/state/action_table.h"
@@ -25,11 +26,6 @@ struct Caller {
 // What a guarded request is answered with.
 struct ActionWaits {
   state::ActionRow row;
-};
-struct StoredReply {
-  std::uint32_t status = 0;
-  ReplyBytes bytes;  // results of the method that was called
-  Replay replay = Replay::kFirst;
 };
 using ActionReply = std::variant<Refused, ActionWaits, StoredReply>;
 
@@ -102,6 +98,14 @@ class Effect {
   virtual audit::Label target() const = 0;
   // What is told when the basis is not what was approved.
   virtual redaction::Sentence driftDetail() const = 0;
+
+  // ---- More that belongs to the same changes of the state. What they return is copied to the writer's
+  // thread; where it throws actions::Refusal, the change is not made and the caller hears why.
+  using Also = std::function<void(state::Transaction& transaction, const state::ActionRow& action)>;
+  // To storing the action, whether it waits or begins at once; empty: nothing.
+  virtual Also alsoOnProposal() { return {}; }
+  // To the intent.
+  virtual Also alsoOnIntent() { return {}; }
 
   // ---- The effect. The intent is durable.
   // The session that the action is going to make, if that is what it does. Once, before the intent.

@@ -516,7 +516,8 @@ void LiveSession::fillExit(Outgoing<B, schema::Exit> exit) const {
 
 void LiveSession::fillOutput(std::int64_t after,
                              Outgoing<Boundary::kApiResponse, schema::TerminalSession> session) const {
-  output_.fill(after, session.init(&schema::TerminalSession::Builder::initOutput));
+  output_.fill<redaction::Category::kTerminalOutput>(
+      after, session.init(&schema::TerminalSession::Builder::initOutput));
   denials_.fill(session);
 }
 

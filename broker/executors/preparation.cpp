@@ -74,6 +74,10 @@ std::optional<Refused> Preparation::validate() {
     return Refused{.code = ProblemCode::NOT_FOUND,
                    .detail = "No session profile of this name is known.",
                    .field = "profile"};
+  if (asked.getNetwork() == schema::NetworkProfile::EGRESS)
+    return Refused{.code = ProblemCode::INVALID_REQUEST,
+                   .detail = "The network profile egress is of containers alone.",
+                   .field = "network"};
   const auto limit =
       std::chrono::duration_cast<std::chrono::milliseconds>(core_.config.limits.maxCommandTimeout).count();
   if (asked.getTimeoutMs() > limit)

@@ -62,37 +62,48 @@ MaskRules::MaskRules(MaskRules&&) noexcept = default;
 MaskRules::~MaskRules() = default;
 
 struct SessionOutput::Stages {
-  Stages(const MaskRules& rules, std::uint64_t capBytes)
-      : masker(rules.compiled().patterns, rules.compiled().secrets), window(limitsOf(capBytes)) {}
-  redaction::Masker masker;
+  Stages(const MaskRules& rules, std::uint64_t capBytes, unsigned streams) : window(limitsOf(capBytes)) {
+    for (unsigned i = 0; i < streams; ++i)
+      maskers.push_back(
+          std::make_unique<redaction::Masker>(rules.compiled().patterns, rules.compiled().secrets));
+  }
+  bool withholding() const {
+    return std::ranges::any_of(maskers, [](const auto& masker) { return masker->withholding(); });
+  }
+  std::vector<std::unique_ptr<redaction::Masker>> maskers;
   redaction::OutputWindow window;
 };
 
-SessionOutput::SessionOutput(const MaskRules& rules, std::uint64_t capBytes)
-    : stages_(std::make_unique<Stages>(rules, capBytes)) {}
+SessionOutput::SessionOutput(const MaskRules& rules, std::uint64_t capBytes, unsigned streams)
+    : stages_(std::make_unique<Stages>(rules, capBytes, streams)) {}
 SessionOutput::~SessionOutput() = default;
 
 void SessionOutput::setColumns(unsigned columns) {
-  stages_->masker.setColumns(columns);
+  for (const auto& masker : stages_->maskers) masker->setColumns(columns);
 }
 
-void SessionOutput::feed(std::span<const std::uint8_t> raw, Instant now) {
+void SessionOutput::feed(std::span<const std::uint8_t> raw, Instant now, unsigned stream) {
   rawBytes_ += raw.size();
-  stages_->masker.feed(std::as_bytes(raw), now, stages_->window);
+  stages_->maskers.at(stream)->feed(std::as_bytes(raw), now, stages_->window);
 }
 
 std::optional<SessionOutput::Instant> SessionOutput::deadline() const {
-  return stages_->masker.deadline();
+  std::optional<Instant> first;
+  for (const auto& masker : stages_->maskers) {
+    const auto deadline = masker->deadline();
+    if (deadline && (!first || *deadline < *first)) first = deadline;
+  }
+  return first;
 }
 
 void SessionOutput::tick(Instant now) {
-  stages_->masker.tick(now, stages_->window);
+  for (const auto& masker : stages_->maskers) masker->tick(now, stages_->window);
 }
 
 void SessionOutput::finish() {
   if (finished_) return;
   finished_ = true;
-  stages_->masker.finish(stages_->window);
+  for (const auto& masker : stages_->maskers) masker->finish(stages_->window);
   stages_->window.finish();
 }
 
@@ -100,24 +111,23 @@ std::uint64_t SessionOutput::shownBytes() const {
   return stages_->window.totalBytes();
 }
 std::uint64_t SessionOutput::droppedBytes() const {
-  return stages_->window.droppedBytes();
+  return stages_->window.droppedBytes() + lostBytes_;
 }
 std::uint64_t SessionOutput::lines() const {
   return stages_->window.lines();
 }
 
+template <redaction::Category C>
 void SessionOutput::fill(std::int64_t after,
                          actions::Outgoing<redaction::Boundary::kApiResponse, schema::Output> output) const {
   using O = schema::Output::Builder;
   const auto& window = stages_->window;
-  const auto shown = [](const redaction::OutputWindow::Text& text) {
-    return ApiRedactor::masked<redaction::Category::kTerminalOutput>(text);
-  };
+  const auto shown = [](const redaction::OutputWindow::Text& text) { return ApiRedactor::masked<C>(text); };
   output.set(&O::setTotalBytes, window.totalBytes());
-  output.set(&O::setDroppedBytes, window.droppedBytes());
+  output.set(&O::setDroppedBytes, droppedBytes());
   output.set(&O::setLines, window.lines());
-  output.set(&O::setTruncated, window.truncated());
-  output.set(&O::setWithheld, stages_->masker.withholding());
+  output.set(&O::setTruncated, window.truncated() || lostBytes_ != 0);
+  output.set(&O::setWithheld, stages_->withholding());
   if (after < 0 && window.truncated()) {
     const auto head = window.head(kMaxReplyText / 2);
     const auto tail = window.tail(kMaxReplyText / 2);
@@ -132,5 +142,9 @@ void SessionOutput::fill(std::int64_t after,
   output.set(&O::setNext, text.next());
   output.set(&O::setGapBytes, text.gap());
 }
+
+using ShownOutput = actions::Outgoing<redaction::Boundary::kApiResponse, schema::Output>;
+template void SessionOutput::fill<redaction::Category::kTerminalOutput>(std::int64_t, ShownOutput) const;
+template void SessionOutput::fill<redaction::Category::kContainerOutput>(std::int64_t, ShownOutput) const;
 
 }  // namespace factionos::broker

@@ -40,18 +40,21 @@ class MaskRules {
   std::unique_ptr<Compiled> compiled_;
 };
 
-// One session's output from the moment it leaves the pty worker: masked in the stream, then kept in a bounded
-// window. Nothing before the masker is ever kept.
+// One session's or run's output from the moment it leaves its worker: masked in the stream, then kept in a
+// bounded window. Nothing before the masker is ever kept.
 class SessionOutput {
  public:
   using Instant = std::chrono::steady_clock::time_point;
 
-  SessionOutput(const MaskRules& rules, std::uint64_t capBytes);
+  // `streams`: how many there are, each with a masker of its own; they share the window.
+  SessionOutput(const MaskRules& rules, std::uint64_t capBytes, unsigned streams = 1);
   ~SessionOutput();
 
   // Of the terminal, so that a secret which wraps at its edge is seen as one.
   void setColumns(unsigned columns);
-  void feed(std::span<const std::uint8_t> raw, Instant now);
+  void feed(std::span<const std::uint8_t> raw, Instant now, unsigned stream = 0);
+  // So many bytes are missing here, which somebody else has dropped.
+  void lose(std::uint64_t bytes) { lostBytes_ += bytes; }
   // When tick() must be called at the latest, so that a prompt is shown in time.
   std::optional<Instant> deadline() const;
   void tick(Instant now);
@@ -63,7 +66,8 @@ class SessionOutput {
   std::uint64_t droppedBytes() const;
   std::uint64_t lines() const;
 
-  // `after` below zero: head and tail.
+  // `after` below zero: head and tail. C: kTerminalOutput or kContainerOutput.
+  template <redaction::Category C>
   void fill(std::int64_t after,
             actions::Outgoing<redaction::Boundary::kApiResponse, schema::Output> output) const;
 
@@ -71,6 +75,7 @@ class SessionOutput {
   struct Stages;
   std::unique_ptr<Stages> stages_;
   std::uint64_t rawBytes_ = 0;
+  std::uint64_t lostBytes_ = 0;
   bool finished_ = false;
 };
 

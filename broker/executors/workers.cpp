@@ -226,6 +226,20 @@ kj::Promise<kj::OneOf<schema::EngineConnector::Client, LaunchDenied>> Workers::e
       });
 }
 
+kj::Promise<kj::OneOf<LookedAt, LaunchDenied>> Workers::look(schema::MountRole role,
+                                                             const std::string& path) {
+  using Looked = kj::OneOf<LookedAt, LaunchDenied>;
+  using Answer = capnp::Response<schema::Launcher::LookResults>;
+  auto request = launcher_.lookRequest();
+  request.setRole(role);
+  request.setPath(path.c_str());
+  return rpc::withDeadline(loop_.timer(), kStartLimit, kj::Promise<Answer>(request.send()))
+      .then([](Answer&& answer) -> Looked {
+        if (!answer.hasFound()) return deniedBy(answer.getDenial());
+        return LookedAt{.uid = answer.getFound().getUid(), .gid = answer.getFound().getGid()};
+      });
+}
+
 void Workers::taskFailed(kj::Exception&&) {
   log(Level::kError, "background_task_failed");
 }

@@ -54,6 +54,12 @@ struct LaunchDenied {
   std::string rule;
 };
 
+// A directory that a container may mount.
+struct LookedAt {
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+};
+
 // The broker's hold on the launcher: asks for roles, nothing freer, and keeps one sandboxed pty worker in
 // readiness, so that a command does not wait for it.
 class Workers final : private kj::TaskSet::ErrorHandler {
@@ -74,6 +80,8 @@ class Workers final : private kj::TaskSet::ErrorHandler {
 
   // Once, before anything is started: the launcher connects to these sockets and no others.
   kj::Promise<void> setEngines(const home::EngineSockets& engines);
+  // Judges what a container is to mount, as it is now.
+  kj::Promise<kj::OneOf<LookedAt, LaunchDenied>> look(schema::MountRole role, const std::string& path);
   kj::Promise<kj::OneOf<schema::EngineConnector::Client, LaunchDenied>> engine(schema::EngineKind engine);
 
  private:

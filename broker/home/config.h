@@ -70,8 +70,8 @@ struct Config {
   std::vector<PrincipalEntry> principals;  // system mode only
   Limits limits;
   ProfileExtras profile;
-  std::vector<AgentTemplate> templates;
   EngineSockets engines;
+  std::vector<AgentTemplate> templates;
   std::string auditAnchor;  // absolute path of a file outside the home; empty: none
 
   const WorkspaceEntry* findWorkspace(std::string_view name) const;

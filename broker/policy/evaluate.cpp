@@ -40,7 +40,7 @@ Decision because(Verdict verdict, Cause cause, const Rule* rule = nullptr) {
 }
 
 bool isNetwork(std::string_view text) {
-  return text.empty() || text == "none" || text == "loopback" || text == "full";
+  return text.empty() || text == "none" || text == "loopback" || text == "full" || text == "egress";
 }
 
 // A request that reaches this far without these has been put together wrongly: nothing may match it by

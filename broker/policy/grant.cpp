@@ -31,8 +31,8 @@ const char* whatIsWrong(const Subject& subject) {
   }
   if (subject.family != Family::kTerminal) return nullptr;
   if (subject.program.kind == Program::Kind::kNone) return "a command's grant names its program";
-  const bool network =
-      subject.network == "none" || subject.network == "loopback" || subject.network == "full";
+  const bool network = subject.network == "none" || subject.network == "loopback" ||
+                       subject.network == "full" || subject.network == "egress";
   return network ? nullptr : "a command's grant names its network profile";
 }
 

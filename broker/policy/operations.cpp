@@ -26,8 +26,8 @@ constexpr Operation changes(Family family, std::string_view name, Risk risk, Lit
           mutation, rollback, guidance};
 }
 
-constexpr Operation inSession(std::string_view name, Literal mutation, Literal guidance) {
-  return {Family::kTerminal,
+constexpr Operation inSession(Family family, std::string_view name, Literal mutation, Literal guidance) {
+  return {family,
           name,
           Effect::kMutating,
           Posture::kAvailable,
@@ -108,9 +108,10 @@ constexpr std::array kOperations{
             kCommand),
     changes(kTerminal, "restart", Risk::kHigh, "whatever the command does in its workspace", Rollback::kNone,
             kCommand),
-    inSession("input", "whatever the running program makes of it", "what was typed can't be taken back"),
-    inSession("resize", "the size of the session's window", "resize it again"),
-    inSession("signal", "the session's processes", "a process that has ended does not come back"),
+    inSession(kTerminal, "input", "whatever the running program makes of it",
+              "what was typed can't be taken back"),
+    inSession(kTerminal, "resize", "the size of the session's window", "resize it again"),
+    inSession(kTerminal, "signal", "the session's processes", "a process that has ended does not come back"),
     never(kTerminal, "attach"),
     never(kTerminal, "bridge"),
 
@@ -120,17 +121,20 @@ constexpr std::array kOperations{
     reads(kContainer, "detail"),
     changes(kContainer, "run", Risk::kHigh, "whatever the agent does in its workspace", Rollback::kNone,
             kCommand),
-    changes(kContainer, "kill", Risk::kMedium, "one of our own containers", Rollback::kNone,
-            "a container that has ended does not come back"),
+    inSession(kContainer, "kill", "one of our own containers",
+              "a container that has ended does not come back"),
     changes(kContainer, "cleanup", Risk::kLow, "leftovers of our own containers", Rollback::kNone,
             "what is removed does not come back"),
+    // What they queue is decided when it is dispatched: as `run`.
+    changes(kContainer, "task", Risk::kLow, "one entry of the task queue", Rollback::kManual,
+            "cancel the task"),
+    changes(kContainer, "campaign", Risk::kLow, "entries of the task queue", Rollback::kManual,
+            "cancel the campaign"),
     never(kContainer, "build"),
     never(kContainer, "pull"),
     never(kContainer, "exec"),
     never(kContainer, "raw"),
     never(kContainer, "privileged"),
-    never(kContainer, "task"),
-    never(kContainer, "campaign"),
 
     never(Family::kRemote, "any"),
     never(Family::kHosted, "any"),

@@ -27,7 +27,7 @@ enum class Rollback : std::uint8_t { kAutomatic, kManual, kNone };
 // Whose decision an operation rests on.
 enum class Decided : std::uint8_t {
   kByItself,   // policy is asked for each request
-  kBySession,  // covered by the decision that started the session, for its owner alone
+  kBySession,  // covered by the decision that started the session or the run, for its owner alone
 };
 
 const char* label(Family family);      // "file", …

@@ -86,8 +86,9 @@ std::string readLabel(const TomlReader& reader, const toml::table& table, std::s
 std::string readNetwork(const TomlReader& reader, const toml::table& table) {
   auto text = reader.text(table, kWhere, "network");
   if (!text) return "*";
-  if (*text != "*" && *text != "none" && *text != "loopback" && *text != "full") {
-    reader.fail(table, kWhere, "network", "is no network profile", "write none, loopback, full or \"*\"");
+  if (*text != "*" && *text != "none" && *text != "loopback" && *text != "full" && *text != "egress") {
+    reader.fail(table, kWhere, "network", "is no network profile",
+                "write none, loopback, full, egress or \"*\"");
   }
   return *std::move(text);
 }

@@ -14,7 +14,7 @@ std::string_view defaultPolicyText() {
 # principal = "ci"                # a token's or a listed user's name; left out: "*"
 # program   = "/usr/bin/make"     # exact resolved path, "sh" (any shell line), "workspace" (a program that lies in the
 #                                 # workspace) or "*"; left out: "*"
-# network   = "none"              # none, loopback, full or "*"; left out: "*"
+# network   = "none"              # none, loopback, full, egress or "*"; left out: "*"
 # profile   = "default"           # a session's profile or a container's template; left out: "*"
 # decision  = "allow"             # allow, ask or deny
 # until     = 2030-01-31T18:00:00Z  # allow alone; needed for whatever changes things

@@ -53,7 +53,7 @@ constexpr std::array<std::string_view, 7> kVerdictNames = {
     "never", "count", "label", "digest", "masked_bounded", "operator_only", "scoped",
 };
 
-constexpr std::array<unsigned, kBoundaryCount> kVersions = {2, 1, 2, 2, 1, 1, 2, 2, 1, 2, 2, 1};
+constexpr std::array<unsigned, kBoundaryCount> kVersions = {3, 1, 2, 3, 1, 1, 2, 2, 1, 2, 2, 1};
 
 void appendPadded(std::string& out, std::string_view text, std::size_t width) {
   out.append(text).append(width > text.size() ? width - text.size() : 1, ' ');

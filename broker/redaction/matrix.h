@@ -11,7 +11,7 @@
 namespace factionos::redaction {
 
 // Raised with every change of a cell or of what a verdict lets through; recorded with every audit record.
-inline constexpr std::string_view kPolicyVersion = "redaction/1";
+inline constexpr std::string_view kPolicyVersion = "redaction/2";
 
 struct MatrixRow {
   Category category;
@@ -92,7 +92,7 @@ inline constexpr std::array<MatrixRow, kCategoryCount> kMatrix = {
     detail::row(Category::kRemoteWorkerPayload,". . . . . . . . . . . ."),
     detail::row(Category::kHostedAccountData,  ". . . . . . . . . . . ."),
     detail::row(Category::kEngineCommand,      ". . . . . . . . . . . ."),
-    detail::row(Category::kContainerOutput,    "n . n n . . n n . n . .", "byte and line counts of a run"),
+    detail::row(Category::kContainerOutput,    "m . n m . . n n . n . .", "one place, the selected run's detail; counts elsewhere"),
     detail::row(Category::kEnvMap,             ". . . . . . . . . . s .", "the environment of its own session or container"),
     detail::row(Category::kEntrypoint,         ". . . . . . . . . . s .", "from the operator's template to the container worker"),
     detail::row(Category::kArgs,               ". . . . . . . . . . s .", "from the operator's template to the container worker"),

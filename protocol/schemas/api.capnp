@@ -197,6 +197,99 @@ struct FileChanges {
   # Of a restoration: whose copy it is.
 }
 
+struct Run {
+  # One container, from proposal to removal. Labels and counts; its output is in the selected run's detail alone.
+  id @0 :Text;
+  # "run_" and what its action's id has after "act_".
+  actionId @1 :Text;
+  revision @2 :UInt64;
+  # Of the action.
+  state @3 :Common.ActionState;
+  failureCode @4 :Text;
+  # "exit_status", "out_of_memory", "processes_reached", "timed_out", "killed", "cancelled", "engine_lost" …
+  exit @5 :Common.Exit;
+  template @6 :Text;
+  workspace @7 :Text;
+  networkProfile @8 :Common.NetworkProfile;
+  owner @9 :Text;
+  runtime @10 :Text;
+  cleanup @11 :Text;
+  # "pending", "removed" or "left"
+  createdAt @12 :Int64 $Http.time;
+  startedAt @13 :Int64 $Http.time;
+  endedAt @14 :Int64 $Http.time;
+  totalBytes @15 :UInt64;
+  droppedBytes @16 :UInt64;
+  lines @17 :UInt64;
+  retryable @18 :Bool;
+  recovery @19 :Text;
+  # A fixed sentence of ours.
+  taskId @20 :Text;
+  attempt @21 :UInt32 $Http.omitZero;
+  output @22 :Output;
+}
+
+enum TaskState {
+  unspecified @0;
+  queued @1;     # may be dispatched
+  blocked @2;    # waits for tasks that it needs
+  waiting @3;    # dispatched; its action waits for a decision or for its caller
+  running @4;
+  succeeded @5;
+  failed @6;     # or rejected, expired, timed out: see `reason`
+  cancelled @7;
+  unknown @8;    # a crash hid the outcome; reconciliation will tell
+}
+
+struct Executable {
+  kind @0 :Text $Http.required $Http.text(min = 1, max = 32);
+  # "container", and no other.
+  template @1 :Text $Http.required $Http.text(min = 1, max = 64);
+  # The id of a template of config.toml.
+}
+
+struct Task {
+  id @0 :Text;
+  revision @1 :UInt64;
+  # Raised by every order to it. What its run does meanwhile is told by its state.
+  state @2 :TaskState;
+  name @3 :Text;
+  campaignId @4 :Text;
+  workspace @5 :Text;
+  executable @6 :Executable;
+  networkProfile @7 :Common.NetworkProfile;
+  requester @8 :Text;
+  attempt @9 :UInt32;
+  actionId @10 :Text;
+  runId @11 :Text;
+  runtime @12 :Text;
+  cleanup @13 :Text;
+  reason @14 :Text;
+  # Why it is not running: a code such as "needs_unmet", "needs_failed", "rejected", "exit_status".
+  retryable @15 :Bool;
+  recovery @16 :Text;
+  after @17 :List(Text);
+  # Ids of the tasks that it needs.
+  createdAt @18 :Int64 $Http.time;
+  updatedAt @19 :Int64 $Http.time;
+}
+
+struct Campaign {
+  id @0 :Text;
+  revision @1 :UInt64;
+  # Raised by every order to it or to one of its tasks.
+  name @2 :Text;
+  requester @3 :Text;
+  state @4 :TaskState;
+  # Of its tasks together: failed, unknown, running, waiting, queued, blocked, cancelled, succeeded: the first of these that one of them has.
+  counts @5 :List(ChangeCount);
+  # Tasks by state.
+  tasks @6 :List(Task);
+  # In the campaign's own reply alone.
+  createdAt @7 :Int64 $Http.time;
+  updatedAt @8 :Int64 $Http.time;
+}
+
 struct OperationPosture { operation @0 :Text; status @1 :Common.Posture; reason @2 :Text; }
 
 struct FamilyPosture {
@@ -231,6 +324,27 @@ struct ContainerReadiness {
   cleanup @9 :Text;
   docsPath @10 :Text;
   fallbackReason @11 :Text;
+  # The first gate that is missing, of the engine that would be used and the shipped image; absent: none is.
+  runtime @12 :Text;
+  # Which engine a run would be given to: "docker" or "podman".
+  rootless @13 :Bool;
+  # false: whoever takes that engine over is root on this machine.
+  isolation @14 :Common.Posture;
+  # Whether that engine says that it enforces seccomp and limits of memory, CPU and processes.
+  dockerReason @15 :Text;
+  podmanReason @16 :Text;
+  appleReason @17 :Text;
+  leftovers @18 :UInt32;
+  # Our own containers that no run of this broker holds.
+  templates @19 :List(TemplateReadiness);
+}
+
+struct TemplateReadiness {
+  id @0 :Text;
+  provider @1 :Text;
+  status @2 :Common.Posture;
+  missing @3 :Text;
+  # The first gate that keeps it from running: "engine", "isolation", "image", "provider", "browser", "network", "auth", "worktree".
 }
 
 struct SandboxReadiness {
@@ -287,8 +401,8 @@ struct CommandCenter {
   revision @0 :UInt64;
   sessions @1 :List(TerminalSession);
   actions @2 :List(Action);
-  runs @3 :List(Text);
-  tasks @4 :List(Text);
+  runs @3 :List(Run);
+  tasks @4 :List(Task);
 }
 
 struct Snapshot {
@@ -518,6 +632,77 @@ struct FileDiff {
   # The lines themselves, masked, beside the counts.
 }
 
+struct RunContainer {
+  workspace @0 :Text $Http.required $Http.text(min = 1, max = 64);
+  template @1 :Text $Http.required $Http.text(min = 1, max = 64);
+  networkProfile @2 :Common.NetworkProfile;
+  # none or egress. Absent: none.
+  timeoutMs @3 :UInt32 $Http.range(min = 100, max = 86400000) $Http.omitZero;
+  # Absent: what the template says.
+  approval @4 :Approval;
+  # Not part of the request's digest.
+}
+
+struct RunList {
+  after @0 :Text $Http.in(query) $Http.text(min = 30, max = 40);
+  limit @1 :UInt16 = 100 $Http.in(query) $Http.range(min = 1, max = 500);
+}
+
+struct RunGet {
+  id @0 :Text $Http.in(path) $Http.required $Http.text(min = 30, max = 40);
+  waitMs @1 :UInt32 $Http.in(query) $Http.range(min = 0, max = 60000);
+  after @2 :Int64 = -1 $Http.in(query) $Http.range(min = 0, max = 9007199254740991);
+  # Absolute byte offset into the shown output. Absent: head and tail.
+}
+
+struct ContainerCleanup { approval @0 :Approval; }
+
+struct TaskCreate {
+  name @0 :Text $Http.text(min = 1, max = 64);
+  # A label. Absent: the template's id.
+  workspace @1 :Text $Http.required $Http.text(min = 1, max = 64);
+  executable @2 :Executable $Http.required;
+  networkProfile @3 :Common.NetworkProfile;
+  timeoutMs @4 :UInt32 $Http.range(min = 100, max = 86400000) $Http.omitZero;
+  after @5 :List(Text) $Http.items(32) $Http.text(min = 30, max = 40);
+  # Ids of tasks that must have succeeded first.
+}
+
+struct TaskList {
+  campaign @0 :Text $Http.in(query) $Http.text(min = 30, max = 40);
+  after @1 :Text $Http.in(query) $Http.text(min = 30, max = 40);
+  limit @2 :UInt16 = 100 $Http.in(query) $Http.range(min = 1, max = 500);
+}
+
+struct Order {
+  # To a task or a campaign as it was seen.
+  id @0 :Text $Http.in(path) $Http.required $Http.text(min = 30, max = 40);
+  expectedRevision @1 :UInt64 $Http.required $Http.range(min = 1, max = 9007199254740991);
+}
+
+struct Dispatch {
+  id @0 :Text $Http.in(path) $Http.required $Http.text(min = 30, max = 40);
+  expectedRevision @1 :UInt64 $Http.required $Http.range(min = 1, max = 9007199254740991);
+  # As it was when it was dispatched first; a repeat with the approval sends the same.
+  approval @2 :Approval;
+}
+
+struct CampaignTask {
+  name @0 :Text $Http.required $Http.text(min = 1, max = 64);
+  # A label, unique in its campaign.
+  workspace @1 :Text $Http.required $Http.text(min = 1, max = 64);
+  executable @2 :Executable $Http.required;
+  networkProfile @3 :Common.NetworkProfile;
+  timeoutMs @4 :UInt32 $Http.range(min = 100, max = 86400000) $Http.omitZero;
+  after @5 :List(Text) $Http.items(32) $Http.text(min = 1, max = 64);
+  # Names of tasks of this campaign.
+}
+
+struct CampaignCreate {
+  name @0 :Text $Http.required $Http.text(min = 1, max = 64);
+  tasks @1 :List(CampaignTask) $Http.required $Http.items(64);
+}
+
 struct Nothing {}
 
 # ------------------------------------------------------------------------------------------------ routes
@@ -622,6 +807,88 @@ interface Api {
     $Http.route(method = post, path = "/v1/file/restore", scope = propose,
                 summary = "Bring a kept copy back")
     $Http.mutating;
+
+  containerReadiness @25 (call :Call, request :Nothing) -> (problem :Common.Problem, meta :ReplyMeta, readiness :ContainerReadiness)
+    $Http.route(method = get, path = "/v1/container/readiness", scope = read,
+                summary = "What a run needs and has: engines, image, mounts, network; labels alone");
+
+  containerPreview @26 (call :Call, request :RunContainer) -> (problem :Common.Problem, meta :ReplyMeta, card :ConsentCard, decision :Common.Decision, reason :Text, status :Common.Posture, missing :Text)
+    $Http.route(method = post, path = "/v1/container/preview", scope = propose,
+                summary = "The consent card, policy's answer and the gate that is missing; starts nothing");
+
+  containerRun @27 (call :Call, request :RunContainer) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, run :Run)
+    $Http.route(method = post, path = "/v1/container/run", scope = propose, success = 201,
+                summary = "Run a template in a container of its own: 201 with the run, or 202 with the action that waits")
+    $Http.mutating;
+
+  runList @28 (call :Call, request :RunList) -> (problem :Common.Problem, meta :ReplyMeta, runs :List(Run), next :Text)
+    $Http.route(method = get, path = "/v1/container/runs", scope = read,
+                summary = "Runs, newest first");
+
+  runGet @29 (call :Call, request :RunGet) -> (problem :Common.Problem, meta :ReplyMeta, run :Run)
+    $Http.route(method = get, path = "/v1/container/runs/{id}", scope = read,
+                summary = "One run; the one place with its output");
+
+  runKill @30 (call :Call, request :ById) -> (problem :Common.Problem, meta :ReplyMeta, run :Run)
+    $Http.route(method = post, path = "/v1/container/runs/{id}/kill", scope = propose,
+                summary = "End a run, for its owner: stop, grace, kill, removal")
+    $Http.mutating;
+
+  containerCleanup @31 (call :Call, request :ContainerCleanup) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, removed :UInt32, left :UInt32)
+    $Http.route(method = post, path = "/v1/container/cleanup", scope = propose,
+                summary = "Remove our own containers that no run holds")
+    $Http.mutating;
+
+  taskCreate @32 (call :Call, request :TaskCreate) -> (problem :Common.Problem, meta :ReplyMeta, task :Task)
+    $Http.route(method = post, path = "/v1/queue/tasks", scope = propose, success = 201,
+                summary = "Queue a template on a workspace; runs nothing")
+    $Http.mutating;
+
+  taskList @33 (call :Call, request :TaskList) -> (problem :Common.Problem, meta :ReplyMeta, tasks :List(Task), next :Text)
+    $Http.route(method = get, path = "/v1/queue/tasks", scope = read,
+                summary = "Tasks, newest first");
+
+  taskGet @34 (call :Call, request :ById) -> (problem :Common.Problem, meta :ReplyMeta, task :Task)
+    $Http.route(method = get, path = "/v1/queue/tasks/{id}", scope = read,
+                summary = "One task");
+
+  taskDispatch @35 (call :Call, request :Dispatch) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, run :Run)
+    $Http.route(method = post, path = "/v1/queue/tasks/{id}/dispatch", scope = propose, success = 201,
+                summary = "Run it, as container run would: 201 with the run, or 202 with the action that waits")
+    $Http.mutating;
+
+  taskCancel @36 (call :Call, request :Order) -> (problem :Common.Problem, meta :ReplyMeta, task :Task)
+    $Http.route(method = post, path = "/v1/queue/tasks/{id}/cancel", scope = propose,
+                summary = "Take it out of the queue, or end its run")
+    $Http.mutating;
+
+  taskRetry @37 (call :Call, request :Order) -> (problem :Common.Problem, meta :ReplyMeta, task :Task)
+    $Http.route(method = post, path = "/v1/queue/tasks/{id}/retry", scope = propose,
+                summary = "Queue it again with the next attempt number; runs nothing")
+    $Http.mutating;
+
+  campaignCreate @38 (call :Call, request :CampaignCreate) -> (problem :Common.Problem, meta :ReplyMeta, campaign :Campaign)
+    $Http.route(method = post, path = "/v1/campaigns", scope = propose, success = 201,
+                summary = "Queue tasks that depend on each other; runs nothing")
+    $Http.mutating;
+
+  campaignList @39 (call :Call, request :RunList) -> (problem :Common.Problem, meta :ReplyMeta, campaigns :List(Campaign), next :Text)
+    $Http.route(method = get, path = "/v1/campaigns", scope = read,
+                summary = "Campaigns, newest first");
+
+  campaignGet @40 (call :Call, request :ById) -> (problem :Common.Problem, meta :ReplyMeta, campaign :Campaign)
+    $Http.route(method = get, path = "/v1/campaigns/{id}", scope = read,
+                summary = "One campaign with its tasks");
+
+  campaignDispatch @41 (call :Call, request :Dispatch) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, run :Run)
+    $Http.route(method = post, path = "/v1/campaigns/{id}/dispatch", scope = propose, success = 201,
+                summary = "Run the first of its tasks that may be dispatched")
+    $Http.mutating;
+
+  campaignCancel @42 (call :Call, request :Order) -> (problem :Common.Problem, meta :ReplyMeta, campaign :Campaign)
+    $Http.route(method = post, path = "/v1/campaigns/{id}/cancel", scope = propose,
+                summary = "Cancel every task of it that has not ended")
+    $Http.mutating;
 }
 
 struct UnavailableRoute {
@@ -656,18 +923,9 @@ const unavailableRoutes :List(UnavailableRoute) = [
   (method = post, path = "/v1/git/config", family = git, operation = "config"),
   (method = post, path = "/v1/file/open", family = file, operation = "open"),
   (method = post, path = "/v1/file/move", family = file, operation = "move"),
-  (method = get, path = "/v1/container/readiness", family = container, operation = "readiness"),
-  (method = post, path = "/v1/container/preview", family = container, operation = "preview"),
-  (method = post, path = "/v1/container/run", family = container, operation = "run"),
-  (method = get, path = "/v1/container/runs", family = container, operation = "list"),
-  (method = get, path = "/v1/container/runs/{id}", family = container, operation = "detail"),
-  (method = post, path = "/v1/container/runs/{id}/kill", family = container, operation = "kill"),
-  (method = post, path = "/v1/container/cleanup", family = container, operation = "cleanup"),
   (method = post, path = "/v1/container/build", family = container, operation = "build"),
   (method = post, path = "/v1/container/pull", family = container, operation = "pull"),
   (method = post, path = "/v1/container/exec", family = container, operation = "exec"),
-  (method = any, path = "/v1/queue/tasks/*", family = container, operation = "task"),
-  (method = any, path = "/v1/campaigns/*", family = container, operation = "campaign"),
   (method = post, path = "/v1/terminal/sessions/{id}/attach", family = terminal, operation = "attach"),
   (method = post, path = "/v1/hook/decision", operation = "hook.decision"),
   (method = get, path = "/v1/heroes", operation = "heroes"),
@@ -684,6 +942,7 @@ const unavailableRoutes :List(UnavailableRoute) = [
 const blockedFields :List(Text) = [
   # Raw names that no route takes unless its request struct declares them; answered with blocked_field and the name.
   "cwd", "env", "environment", "path", "paths", "token", "authorization", "password", "secret", "prompt", "stdin", "stdout",
-  "stderr", "output", "diff", "patch", "content", "image", "args", "entrypoint", "mounts", "mount", "volumes", "volume", "privileged",
+  "stderr", "output", "diff", "patch", "content", "image", "args", "argv", "cmd", "command", "entrypoint", "mounts", "mount", "volumes", "volume", "binds", "privileged",
+  "hostConfig", "networkMode", "network", "pidMode", "ipcMode", "usernsMode", "devices", "capAdd", "capDrop", "securityOpt", "labels", "runtime", "engine",
   "user", "uid", "capabilities", "sandbox", "disable", "dangerouslyDisableSandbox", "principal", "role", "scope", "scopes", "transcript_path"
 ];

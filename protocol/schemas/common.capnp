@@ -59,6 +59,7 @@ enum NetworkProfile {
   none @1;
   loopback @2;  # its own loopback; needs a network namespace
   full @3;      # everything that this machine can reach, its own services included
+  egress @4;    # containers alone: out through the engine's own network factionos-egress
 }
 
 struct Exit {

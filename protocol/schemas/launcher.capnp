@@ -53,6 +53,12 @@ struct WorkerExit {
   # The launcher ended it for what it wrote on its event pipe: no record, or more of them than a worker has to say.
 }
 
+struct Mountable {
+  uid @0 :UInt32;
+  gid @1 :UInt32;
+  # Of the directory.
+}
+
 interface Worker {
   kill @0 () -> ();
   # SIGKILL; answers when the process has been reaped.
@@ -80,4 +86,8 @@ interface Launcher {
   engine @4 (engine :Container.EngineKind) -> (connector :Container.EngineConnector, denial :Common.Denial);
   # Connects to that engine's socket and to nothing else. Denied "engine_unknown" where setEngines() named none. For the container worker: start() it
   # with the scope `none`, then hand it this (Container.open()).
+
+  look @5 (role :Container.MountRole, path :Text) -> (found :Mountable, denial :Common.Denial);
+  # What a container is to mount, opened and judged as the scope of a worker is: a workspace by the rules of workspaces, what is read alone by those of
+  # readable directories. Starts nothing.
 }

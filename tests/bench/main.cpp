@@ -25,7 +25,8 @@ constexpr Suite kSuites[] = {{"start", measureStart},
                              {"http", measureHttp},
                              {"terminal", measureTerminal},
                              {"memory", measureMemory},
-                             {"scale", measureScale}};
+                             {"scale", measureScale},
+                             {"container", measureContainer}};
 
 }  // namespace
 
@@ -49,7 +50,7 @@ int main(int count, char** arguments) {
     bool known = false;
     for (const Suite& suite : kSuites) known = known || name == suite.name;
     if (!known) {
-      std::fprintf(stderr, "no suite %s; there are start, http, terminal, memory, scale\n", name.c_str());
+      std::fprintf(stderr, "no suite %s; there are start, http, terminal, memory, scale, container\n", name.c_str());
       return 2;
     }
   }

@@ -62,7 +62,9 @@ std::string around(std::string_view bytes, std::size_t at) {
 bool Place::mayHold(Category category) const {
   const auto verdict = redaction::verdictOf(category, boundary);
   // The last part of a path is its action's label, wherever actions are shown or kept.
-  if (category == Category::kFileName) return verdict != redaction::Verdict::kNever;
+  // So is a task's name, of its entry.
+  if (category == Category::kFileName || category == Category::kQueueEntry)
+    return verdict != redaction::Verdict::kNever;
   return (verdict == redaction::Verdict::kMaskedBounded || verdict == redaction::Verdict::kOperatorOnly) &&
          std::ranges::find(shows, category) != shows.end();
 }

@@ -19,6 +19,7 @@ Category categoryOf(const FieldShape& field) {
   if (field.name == "path") return Category::kFileName;
   if (field.name == "content" || field.name == "oldText" || field.name == "newText")
     return Category::kFileContents;
+  if (field.name == "name") return Category::kQueueEntry;
   if (field.name == "reason") return Category::kProposalRationale;
   if (field.name == "proof") return Category::kAuthorizationValue;
   return Category::kRequestBody;
@@ -28,12 +29,16 @@ std::string methodOf(schema::Method method) {
   return method == schema::Method::GET ? "GET" : "POST";
 }
 
+std::string plainStruct(const StructShape& shape);
+
 // A valid value, so that what is planted elsewhere gets as far as it can.
 std::string plain(const FieldShape& field) {
   if (field.time) return "\"2030-01-01T00:00:00.000Z\"";
   switch (field.value.kind) {
     case ValueKind::kText:
       if (field.name == "workspace") return "\"demo\"";
+      if (field.name == "kind") return "\"container\"";
+      if (field.name == "template") return "\"echo\"";
       return '"' + std::string(std::max<std::size_t>(field.value.minBytes, 4), 'x') + '"';
     case ValueKind::kSigned:
     case ValueKind::kUnsigned:
@@ -45,10 +50,22 @@ std::string plain(const FieldShape& field) {
              *std::ranges::find_if(field.value.names->names, [](const auto& name) { return !name.empty(); }) +
              '"';
     case ValueKind::kList:
-      return "[]";
+      return field.element.kind == ValueKind::kStruct ? '[' + plainStruct(*field.element.structure) + ']'
+                                                      : "[]";
+    case ValueKind::kStruct:
+      return plainStruct(*field.value.structure);
     default:
       return "{}";
   }
+}
+
+std::string plainStruct(const StructShape& shape) {
+  std::string members;
+  for (const auto& field : shape.fields) {
+    if (field.required)
+      members += (members.empty() ? "\"" : ",\"") + std::string(field.name) + "\":" + plain(field);
+  }
+  return '{' + members + '}';
 }
 
 // What a struct needs beside its required members before the others are looked at.

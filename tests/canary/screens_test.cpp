@@ -61,6 +61,9 @@ std::vector<Screen> Screens::screens() {
             plant(Category::kFileContents, "a file that is read") + "\nend\n");
   const auto hidden = broker_.workspace() + "/hidden";
   writeFile(hidden, plant(Category::kFileContents, "the content of a write"));
+  const auto tasks = root() + "/tasks";
+  writeFile(tasks,
+            R"([{"name":"a","workspace":"demo","executable":{"kind":"container","template":"echo"}}])");
   const std::vector<Category> contents{Category::kFileContents};
   return {
       {{"file", "list", "demo"}, {}},
@@ -74,6 +77,27 @@ std::vector<Screen> Screens::screens() {
        {}},
       {{"file", "delete", "demo", ".git/config"}, {}},
       {{"file", "restore", "demo", ".git/config"}, {}},
+      {{"container", "readiness"}, {}},
+      {{"container", "preview", "demo", "echo"}, {}},
+      // Of what is not there, or is nobody's to ask about: nothing waits.
+      {{"container", "run", "demo", "nothing"}, {}},
+      {{"container", "runs"}, {}},
+      {{"container", "show", "run_" + std::string(26, '0')}, {}},
+      {{"container", "kill", "run_" + std::string(26, '0')}, {}},
+      {{"container", "cleanup", "--token", "none"}, {}},
+      {{"container", "task", "add", "demo", "echo", "--name", plant(Category::kQueueEntry, "a task's name")},
+       {}},
+      {{"container", "task", "list"}, {}},
+      {{"container", "task", "show", "tsk_" + std::string(26, '0')}, {}},
+      {{"container", "task", "dispatch", "tsk_" + std::string(26, '0')}, {}},
+      {{"container", "task", "cancel", "tsk_" + std::string(26, '0')}, {}},
+      {{"container", "task", "retry", "tsk_" + std::string(26, '0')}, {}},
+      {{"container", "campaign", "add", plant(Category::kQueueEntry, "a campaign's name"), "--from", tasks},
+       {}},
+      {{"container", "campaign", "list"}, {}},
+      {{"container", "campaign", "show", "cmp_" + std::string(26, '0')}, {}},
+      {{"container", "campaign", "dispatch", "cmp_" + std::string(26, '0')}, {}},
+      {{"container", "campaign", "cancel", "cmp_" + std::string(26, '0')}, {}},
       {{"init", "--no-passphrase", "--home", made}, paths},
       {{"workspace", "list"}, paths},
       {{"workspace", "add", "other", other}, {}},
@@ -115,6 +139,7 @@ TEST_F(Screens, EveryCommandShowsWhatItIsThereToShowAlone) {
     screen(asJson, shows);
     driven.insert({arguments[0]});
     driven.insert({arguments[0], arguments.size() > 1 ? arguments[1] : ""});
+    if (arguments.size() > 2) driven.insert({arguments[0], arguments[1], arguments[2]});
   }
   for (const auto& [name, app] : leaves())
     EXPECT_TRUE(driven.contains(name)) << "a new command needs a row in screens(): " << name.back();

@@ -203,6 +203,15 @@ const Act kActs[] = {
          },
      .inState = nullptr,
      .inAudit = nullptr},
+    {.step = Step::kQueue,
+     .prepare = [](Rig&) {},
+     .ask =
+         [](Rig& rig) {
+           rig.post("/v1/queue/tasks",
+                    R"({"workspace":"demo","executable":{"kind":"container","template":"t"}})", "task");
+         },
+     .inState = [](Rig& rig) -> std::size_t { return rig.get("/v1/queue/tasks").has("/tasks/0") ? 1 : 0; },
+     .inAudit = [](const Rig& rig) { return recordsOf(rig, "container", "task", "none"); }},
     {.step = Step::kEvent,
      .recorded = false,
      .prepare = [](Rig&) {},

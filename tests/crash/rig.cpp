@@ -63,6 +63,9 @@ Rig::Rig() {
   EXPECT_EQ(made.status, 0) << made.err;
   const auto added = runProcess({FACTIONOS_CLI, "workspace", "add", "demo", workspace_}, environment, root_);
   EXPECT_EQ(added.status, 0) << added.err;
+  // A task needs a template, and no engine.
+  writeFile(home_ + "/config.toml",
+            readFile(home_ + "/config.toml") + "\n[[template]]\nid = \"t\"\ncommand = [\"/bin/true\"]\n");
   const auto page = root_ + "/control";
   writeFile(page, std::string(sizeof(Control), '\0'));
   const int file = ::open(page.c_str(), O_RDWR | O_CLOEXEC);

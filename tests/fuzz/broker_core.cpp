@@ -78,7 +78,9 @@ const Template& homeTemplate() {
 }
 
 home::Config configOf(const std::string& workspace) {
-  auto config = must(home::parseConfig(home::defaultConfigText()));
+  // A template, so that tasks can be queued; no engine, so that none runs.
+  auto config = must(home::parseConfig(std::string(home::defaultConfigText()) +
+                                       "[[template]]\nid = \"t\"\ncommand = [\"/bin/true\"]\n"));
   config.workspaces.push_back({.name = "demo", .path = workspace});
   return config;
 }
@@ -177,6 +179,8 @@ BrokerCore::BrokerCore()
       runner(core, actions, rules, executors),
       terminal(core, actions, runner, sessions, workers, masks),
       files(core, runner, workers, masks),
+      containers(core, actions, runner, workers, masks, broker::OwnProcess::read()),
+      tasks(core, rules, containers),
       events(core),
       tokens(must(identity::loadOrCreateKey(home, identity::kTokenKeyName))),
       uids(identity::UidTable::fromConfig(config, geteuid())),
@@ -188,6 +192,8 @@ BrokerCore::BrokerCore()
                .executors = executors,
                .terminal = terminal,
                .files = files,
+               .containers = containers,
+               .tasks = tasks,
                .events = events,
                .tokens = tokens,
                .uids = uids,
@@ -200,7 +206,7 @@ BrokerCore::BrokerCore()
   const auto restored =
       writer.runBatch({[this](state::Transaction& transaction) { rules.restore(transaction); }});
   if (restored.errors.front()) std::abort();
-  for (const auto family : {policy::Family::kTerminal, policy::Family::kFile})
+  for (const auto family : {policy::Family::kTerminal, policy::Family::kFile, policy::Family::kContainer})
     executors.add(family, []() { return std::nullopt; });
   token = addToken(*this, "all");
   // Deadlines count from when the loop looked at the clock last, and compiling the masker's rules takes long.
@@ -211,6 +217,7 @@ BrokerCore::BrokerCore()
 BrokerCore::~BrokerCore() {
   runner.close();
   terminal.shutdown().wait(loop().waitScope());
+  containers.shutdown().wait(loop().waitScope());
   runner.idle().wait(loop().waitScope());
   loop().waitScope().poll();
   runner.abandon();

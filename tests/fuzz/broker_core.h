@@ -49,6 +49,8 @@ struct BrokerCore {
   broker::ActionRunner runner;
   broker::TerminalExecutor terminal;
   broker::FileExecutor files;
+  broker::ContainerExecutor containers;
+  broker::TaskQueue tasks;
   broker::Events events;
   identity::TokenIndex tokens;
   identity::UidTable uids;

@@ -178,6 +178,22 @@ class Service final : public schema::Launcher::Server, private kj::TaskSet::Erro
     return refuse(context, "engine_unknown", "engine_sockets");
   }
 
+  kj::Promise<void> look(LookContext context) override {
+    const auto params = context.getParams();
+    const std::string path(params.getPath().begin(), params.getPath().size());
+    const bool workspace = params.getRole() == schema::MountRole::WORKSPACE;
+    const auto opened = workspace ? setup_.workspaces.open(path) : setup_.workspaces.openReadable(path);
+    if (const auto* rule = std::get_if<sandbox::WorkspaceRule>(&opened))
+      return refuse(context, "mount_refused", label(*rule));
+    struct stat status {};
+    if (::fstat(std::get<sandbox::Fd>(opened).get(), &status) != 0)
+      return refuse(context, "mount_refused", "unreadable");
+    auto found = context.getResults().initFound();
+    found.setUid(status.st_uid);
+    found.setGid(status.st_gid);
+    return kj::READY_NOW;
+  }
+
  private:
   template <typename Context>
   static kj::Promise<void> refuse(Context& context, std::string_view code, std::string_view rule) {

@@ -28,6 +28,8 @@ std::optional<Network> networkOf(schema::NetworkProfile profile) {
       return Network::kLoopback;
     case schema::NetworkProfile::FULL:
       return Network::kFull;
+    case schema::NetworkProfile::EGRESS:
+      break;  // of containers alone
   }
   return std::nullopt;
 }

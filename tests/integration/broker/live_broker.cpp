@@ -60,6 +60,14 @@ LiveBroker::LiveBroker(Setup setup)
     config.insert(config.find(table) + table.size(), setup.limits + "\n");
     writeFile(home_ + "/config.toml", config);
   }
+  if (!setup.engine.empty()) {
+    auto config = readFile(home_ + "/config.toml");
+    const std::string table = "[engines]\n";
+    config.insert(config.find(table) + table.size(), "docker = \"" + setup.engine + "\"\n");
+    writeFile(home_ + "/config.toml", config);
+  }
+  if (!setup.config.empty())
+    writeFile(home_ + "/config.toml", readFile(home_ + "/config.toml") + "\n" + setup.config);
   const auto added = cli({"workspace", "add", "demo", workspace_});
   EXPECT_EQ(added.status, 0) << added.err;
   if (!setup.policy.empty()) writeFile(home_ + "/policy.toml", setup.policy);

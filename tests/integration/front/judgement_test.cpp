@@ -1,4 +1,5 @@
 // What is judged before a route is reached, and in which order.
+#include <algorithm>
 #include <random>
 #include <set>
 
@@ -143,10 +144,18 @@ TEST_F(Judgement, F11_AReadNeverReachesARouteThatChangesSomething) {
     std::string path(route.path);
     if (const auto open = path.find('{'); open != path.npos)
       path.replace(open, path.find('}') - open + 1, "act_0000000000000000000000000");
-    for (const char* method : {"GET", "HEAD", "PUT", "DELETE", "FROB", "get"}) {
+    // The same path may be read too, by a route of its own.
+    const bool read = std::ranges::any_of(table.routes(), [&route](const json::Route& each) {
+      return each.path == route.path && each.method == schema::Method::GET;
+    });
+    for (const std::string_view method : {"GET", "HEAD", "PUT", "DELETE", "FROB", "get"}) {
+      if (read && (method == "GET" || method == "HEAD")) {
+        EXPECT_EQ(table.match(method, path).route->effect, json::Effect::kReadOnly) << path;
+        continue;
+      }
       const Answer answer = running().ask(request(method, path, kGoodToken, "Idempotency-Key: k\r\n"));
       EXPECT_EQ(answer.status, 405) << method << " " << path;
-      EXPECT_EQ(answer.field("allow"), "POST") << method << " " << path;
+      EXPECT_EQ(answer.field("allow"), read ? "GET, HEAD, POST" : "POST") << method << " " << path;
     }
   }
   EXPECT_EQ(calls(), 0);
@@ -165,7 +174,7 @@ TEST_F(Judgement, F13_UnknownIs404DeclaredIs501AndNobodyLearnsEitherWithoutAToke
   }
   EXPECT_EQ(bodies.size(), 1U) << "nothing of the path is echoed";
   for (const char* path :
-       {"/v1/remote/anything/at/all", "/v1/hosted/x", "/v1/git/rebase", "/v1/campaigns/7"}) {
+       {"/v1/remote/anything/at/all", "/v1/hosted/x", "/v1/git/rebase", "/v1/container/exec"}) {
     std::set<std::string> envelopes;
     for (const char* body : {"{}", "not json", "{\"canary\":\"canary-501\"}"}) {
       Answer answer = running().ask(request("POST", path, kGoodToken, kJson, body));

@@ -170,7 +170,7 @@ TEST(SlowReader, GetsTheNewestAndNoQueue) {
   const auto publish = [&](std::uint64_t revision) {
     running.broker.publish([revision](schema::Snapshot::Builder snapshot) {
       snapshot.setRevision(revision);
-      snapshot.initCommandCenter().initRuns(1).set(0, std::string(1000000, 'r').c_str());
+      snapshot.initCommandCenter().initRuns(1)[0].setId(std::string(1000000, 'r').c_str());
     });
   };
   publish(1);
