@@ -116,7 +116,7 @@ void carryOutPlanned(const Opened& opened, const Plan& plan, IndexLock* lock) {
   if (lock != nullptr && !set.index.empty()) lock->commit();
   if (set.worktree && set.worktree->what == WorktreeEdit::What::kRemove)
     removeWorktree(opened, *set.worktree);
-  if (plan.push) moveRemote(opened, *plan.push);
+  if (plan.set.push) moveRemote(opened, *plan.set.push);
   const std::string message = "factionos: " + set.operation;
   for (const RefEdit& ref : set.refs) putRef(opened.repository, ref, message.c_str());
   if (set.worktree && set.worktree->what == WorktreeEdit::What::kAdd) addWorktree(opened, *set.worktree);
@@ -209,13 +209,14 @@ Outcome carryOut(const Place& place, const std::string& actionId, schema::GitCha
   git_index* used = lock ? lock->index() : index.get();
   const Plan plan = planFor({opened, used, Store::kWrite, patience}, change);
   if (stateOf(opened, plan) != state) throw Refusal{"state_moved", "head_index_or_files"};
+  if (plan.awaitsDisk) makeDurable(place.commonDir.handle.get());
   identify(repository.get(), plan);
   keepSnapshot(repository.get(), actionId, plan.set, headOf(repository.get()).commit);
   carryOutPlanned(opened, plan, lock ? &*lock : nullptr);
   markDone(repository.get(), actionId);
   const Head head = headOf(repository.get());
-  return {head.unborn() ? std::string() : hexOf(head.commit), head.branch(), plan.files,
-          static_cast<std::uint32_t>(plan.set.refs.size()), plan.objects};
+  return {head.unborn() ? std::string() : hexOf(head.commit), head.branch(), plan.files, plan.set.movedRefs(),
+          plan.objects};
 }
 
 schema::GitVerdict reconcile(const Opened& opened, const std::string& actionId) {
@@ -224,6 +225,12 @@ schema::GitVerdict reconcile(const Opened& opened, const std::string& actionId) 
   const std::optional<Kept> kept = snapshotOf(opened.repository, actionId);
   if (!kept) return schema::GitVerdict::FAILED;
   if (kept->done) return schema::GitVerdict::SUCCEEDED;
+  if (kept->set.push) {
+    // What the remote received is what counts; our tracking branch only says so.
+    if (!remoteHas(opened, *kept->set.push)) return schema::GitVerdict::FAILED;
+    markDone(opened.repository, actionId);
+    return schema::GitVerdict::SUCCEEDED;
+  }
   const Sides sides = sidesOf(opened, kept->set);
   if (sides.after > 0 && sides.before == 0) {
     markDone(opened.repository, actionId);

@@ -36,5 +36,7 @@ schema::GitVerdict reconcile(const Opened& opened, const std::string& actionId);
 void addWorktree(const Opened& opened, const WorktreeEdit& edit);
 void removeWorktree(const Opened& opened, const WorktreeEdit& edit);
 void moveRemote(const Opened& opened, const PushEdit& push);
+// Whether the remote's branch is what the push made of it, or has gone on from there.
+bool remoteHas(const Opened& opened, const PushEdit& push);
 
 }  // namespace factionos::git

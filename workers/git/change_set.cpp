@@ -106,6 +106,10 @@ bool parseLine(const std::vector<std::string_view>& line, ChangeSet& set) {
     set.worktree = {what, texts[2], texts[3], texts[4]};
     return true;
   }
+  if (line[0] == "push" && line.size() == 5) {
+    set.push = {texts[1], texts[2], texts[3], texts[4]};
+    return true;
+  }
   return false;
 }
 
@@ -141,6 +145,9 @@ std::string encode(const ChangeSet& set) {
     text += escaped(set.worktree->name) + " " + escaped(set.worktree->directory) + " " +
             escaped(set.worktree->head) + "\n";
   }
+  if (set.push)
+    text += "push " + escaped(set.push->remote) + " " + escaped(set.push->ref) + " " +
+            escaped(set.push->before) + " " + escaped(set.push->after) + "\n";
   return text;
 }
 

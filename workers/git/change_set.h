@@ -52,17 +52,32 @@ struct WorktreeEdit {
   std::string head;       // "ref: refs/heads/…" or 40 digits
 };
 
+// What a remote's own branch is to become.
+struct PushEdit {
+  std::string remote;
+  std::string ref;
+  std::string before;
+  std::string after;
+};
+
 struct ChangeSet {
   std::string operation;
   std::vector<FileEdit> files;  // carried out in this order …
   std::vector<IndexEdit> index;
   std::vector<RefEdit> refs;  // … HEAD last
   std::optional<WorktreeEdit> worktree;
+  std::optional<PushEdit> push;
 
-  [[nodiscard]] bool empty() const { return files.empty() && index.empty() && refs.empty() && !worktree; }
+  [[nodiscard]] bool empty() const {
+    return files.empty() && index.empty() && refs.empty() && !worktree && !push;
+  }
+  // The remote's too.
+  [[nodiscard]] std::uint32_t movedRefs() const {
+    return static_cast<std::uint32_t>(refs.size() + (push ? 1 : 0));
+  }
 };
 
-// The same the other way round.
+// The same the other way round; a push has none.
 ChangeSet inverse(const ChangeSet& set, std::string operation);
 
 // One line an item; paths with every byte but plain ones as %XX.

@@ -8,6 +8,7 @@
 #include "sandbox/entries.h"
 #include "workers/git/files.h"
 #include "workers/git/filters.h"
+#include "workers/git/suspects.h"
 
 namespace factionos::git {
 namespace {
@@ -163,7 +164,19 @@ std::vector<Change> stagedChanges(git_repository* repository, git_index* index, 
 Walk workTreeChanges(git_repository* repository, git_index* index, const WorkTreeQuery& query,
                      Patience& patience, const std::function<void(const Change&)>& tracked,
                      const std::function<void(std::string_view)>& untracked) {
-  Walking walking{repository, index, query, patience, tracked, untracked};
+  WorkTreeQuery narrowed = query;
+  if (query.below.empty()) {
+    // Of a name below a tracked directory libgit2 can't tell the directory from one that is new, unless it
+    // may look at all of it.
+    const NewNames names = query.untracked == schema::Untracked::NO    ? NewNames::kLeftOut
+                           : query.untracked == schema::Untracked::ALL ? NewNames::kSuspects
+                                                                       : NewNames::kEndTheLook;
+    if (auto suspects = suspectsIn(repository, index, query.workTree, names, patience)) {
+      if (suspects->empty()) return Walk::kWhole;
+      narrowed.below = std::move(*suspects);
+    }
+  }
+  Walking walking{repository, index, narrowed, patience, tracked, untracked};
   std::vector<char*> below;
   const git_diff_options options = optionsFor(walking, below);
   git_diff* raw = nullptr;

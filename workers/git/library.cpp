@@ -1,5 +1,9 @@
 #include <cstddef>
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "workers/git/files.h"
 #include "workers/git/handles.h"
 
 namespace factionos::git {
@@ -34,6 +38,19 @@ void startLibrary() {
   git_libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION, 1);
   git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
   setMemory();
+}
+
+ObjectsTogether::ObjectsTogether() {
+  git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 0);
+}
+
+ObjectsTogether::~ObjectsTogether() {
+  git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
+}
+
+void makeDurable(int directory) {
+  const sandbox::Fd open = openBeneath(directory, ".", O_RDONLY | O_DIRECTORY);
+  if (!open || syncfs(open.get()) != 0) throw Refusal{"not_writable", "objects"};
 }
 
 Refusal refusalOf(int error) {

@@ -25,14 +25,6 @@ struct Planning {
   [[nodiscard]] TreeWriter writer() const { return {opened.repository, opened.workTree()}; }
 };
 
-// What a remote's own branch is to become.
-struct PushEdit {
-  std::string remote;
-  std::string ref;
-  std::string before;
-  std::string after;
-};
-
 struct Plan {
   ChangeSet set;
   std::string target;  // a label
@@ -43,8 +35,8 @@ struct Plan {
   std::uint32_t commits = 0;
   std::uint32_t objects = 0;
   std::vector<std::string> notes;
-  std::optional<PushEdit> push;
-  std::string committer;  // "Name <email>", for reflogs; empty: as the repository says
+  bool awaitsDisk = false;  // its objects were written together (handles.h)
+  std::string committer;    // "Name <email>", for reflogs; empty: as the repository says
 };
 
 Plan planFor(const Planning& planning, schema::GitChange::Reader change);

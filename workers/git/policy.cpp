@@ -25,6 +25,10 @@ sandbox::Family narrowing() {
   return {"narrowing", {{kLandlockCreateRuleset, {}}, {kLandlockAddRule, {}}, {kLandlockRestrictSelf, {}}}};
 }
 
+sandbox::Family wholeFileSystem() {
+  return {"wholeFileSystem", {{SYS_syncfs, {}}}};
+}
+
 sandbox::SeccompPolicy calls(Access access) {
   using sandbox::allow;
   sandbox::SeccompPolicy policy;
@@ -46,8 +50,10 @@ sandbox::SeccompPolicy calls(Access access) {
       allow(families::sanitizerRuntime(), "sanitizer builds only"),
 #endif
   };
-  if (access != Access::kRead)
+  if (access != Access::kRead) {
     policy.rules.push_back(allow(families::filesWrite(), "objects, refs, index and working tree"));
+    policy.rules.push_back(allow(wholeFileSystem(), "one wait for the disk for many objects"));
+  }
   return policy;
 }
 

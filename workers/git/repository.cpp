@@ -95,6 +95,8 @@ Head headOf(git_repository* repository) {
   git_oid id;
   const int error = git_reference_name_to_id(&id, repository, head.name.c_str());
   if (error == GIT_ENOTFOUND) return head;
+  // A name that no reference may have is a damaged HEAD, and nobody's request.
+  if (error == GIT_EINVALIDSPEC) throw repositoryRefused("reference_unreadable");
   must(error);
   head.commit = id;
   return head;

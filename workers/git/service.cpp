@@ -144,8 +144,8 @@ class RepositoryServer final : public schema::Repository::Server {
     reply.setInsertions(plan.insertions);
     reply.setDeletions(plan.deletions);
     reply.setCommits(plan.commits);
-    reply.setRefs(static_cast<std::uint32_t>(plan.set.refs.size()));
-    reply.setRollback(plan.push ? schema::Rollback::NONE : schema::Rollback::MANUAL);
+    reply.setRefs(plan.set.movedRefs());
+    reply.setRollback(plan.set.push ? schema::Rollback::NONE : schema::Rollback::MANUAL);
     auto notes = reply.initNotes(static_cast<unsigned>(plan.notes.size()));
     for (unsigned i = 0; i < notes.size(); ++i) notes.set(i, plan.notes[i].c_str());
   }

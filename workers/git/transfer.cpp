@@ -145,7 +145,7 @@ Plan planPush(const Planning& planning, schema::GitPush::Reader request) {
   plan.notes.emplace_back("cannot_be_called_back");
   if (planning.store == Store::kWrite)
     plan.objects = copyObjects(planning.opened.repository, other.get(), {id}, planning.patience);
-  plan.push = PushEdit{remote.name, name, before, tip};
+  plan.set.push = PushEdit{remote.name, name, before, tip};
   const std::string tracking = "refs/remotes/" + remote.name + "/" + branch;
   const std::string tracked = refStateOf(planning.opened.repository, tracking);
   if (tracked != tip) plan.set.refs.push_back({tracking, tracked, tip});
@@ -166,6 +166,15 @@ void moveRemote(const Opened& opened, const PushEdit& push) {
   const git_oid before = oidOf(push.before);
   make<Reference>(git_reference_create_matching, other.get(), push.ref.c_str(), &id, 1, &before,
                   "factionos: push");
+}
+
+bool remoteHas(const Opened& opened, const PushEdit& push) {
+  const auto& remotes = opened.place.remotes;
+  const auto remote = std::ranges::find(remotes, push.remote, &Remote::name);
+  if (remote == remotes.end()) throw Refusal{"not_found", "remote"};
+  const Repository other = openBare(remote->gitDir);
+  const std::string now = refStateOf(other.get(), push.ref);
+  return now.size() == GIT_OID_HEXSZ && isForward(other.get(), oidOf(now), oidOf(push.after));
 }
 
 }  // namespace factionos::git

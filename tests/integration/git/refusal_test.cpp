@@ -86,7 +86,6 @@ TEST(GitRefusal, ABrokenConfiguration) {
 }
 
 // G10.
-// G10.
 TEST(GitRefusal, AnotherOwner) {
   Repo repo;
   EXPECT_EQ(repo.opened(), "");

@@ -23,6 +23,7 @@ TEST(GitChangeSet, ComesBackAsItWas) {
   set.refs.push_back({"HEAD", "ref: refs/heads/main", "ref: refs/heads/topic"});
   set.refs.push_back({"refs/heads/new", "", "abcdefabcdefabcdefabcdefabcdefabcdefabcd"});
   set.worktree = {WorktreeEdit::What::kRemove, "side", "trees/side", "ref: refs/heads/side"};
+  set.push = {"origin", "refs/heads/main", "", "abcdefabcdefabcdefabcdefabcdefabcdefabcd"};
   const std::string text = encode(set);
   const auto back = decode(text);
   ASSERT_TRUE(back);
@@ -31,6 +32,7 @@ TEST(GitChangeSet, ComesBackAsItWas) {
   EXPECT_EQ(back->index[0].path, "-");
   EXPECT_TRUE(back->index[0].before == set.index[0].before);
   EXPECT_EQ(back->refs[1].before, "");
+  EXPECT_EQ(back->push->remote, "origin");
   EXPECT_EQ(encode(inverse(inverse(set, "x"), "checkout")), text);
 }
 
