@@ -15,8 +15,10 @@ using schema::ProblemCode;
 constexpr auto kOpenLimit = 5 * kj::SECONDS;
 // The worker answers within four seconds whatever its engine does.
 constexpr auto kProbeLimit = 6 * kj::SECONDS;
-// A dashboard may ask as often as it likes; an engine need not hear of it.
-constexpr auto kFreshFor = 1 * kj::SECONDS;
+// A dashboard may ask as often as it likes, and a run asks twice; an engine need not hear of it each time.
+// What is stale by then is found out by the worker, which looks at the image and at what was made of it
+// itself.
+constexpr auto kFreshFor = 5 * kj::SECONDS;
 
 const std::string& socketOf(const home::Config& config, EngineKind kind) {
   return kind == EngineKind::DOCKER ? config.engines.docker : config.engines.podman;
