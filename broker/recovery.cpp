@@ -25,7 +25,7 @@ void endSessions(state::Transaction& transaction) {
 }
 
 // Families whose effects leave something behind that tells whether they happened.
-constexpr std::array<std::string_view, 2> kLookedUp{"file", "container"};
+constexpr std::array<std::string_view, 3> kLookedUp{"file", "container", "git"};
 
 void loseAction(state::Transaction& transaction, const state::ActionRow& row) {
   actions::apply(transaction, row.id, {.event = actions::Event::kLose, .note = actions::KeyNote::kInFlight});

@@ -146,6 +146,10 @@ ExecutorTable executorTable(const Readiness& readiness, const MaskRules& masks, 
     if (auto unready = noSandbox(readiness)) return unready;
     return notMasked(masks);
   });
+  table.add(policy::Family::kGit, [&readiness, &masks]() -> std::optional<Unready> {
+    if (auto unready = noSandbox(readiness)) return unready;
+    return notMasked(masks);
+  });
   table.add(policy::Family::kContainer, [&readiness, &masks, &config]() -> std::optional<Unready> {
     if (auto unready = noSandbox(readiness)) return unready;
     if (auto unready = noEngine(config)) return unready;
@@ -239,9 +243,11 @@ int serve(Gathered gathered) {
   FileExecutor files(core, runner, workers, gathered.masks);
   ContainerExecutor containers(core, actions, runner, workers, gathered.masks, gathered.process);
   TaskQueue tasks(core, rules, containers);
+  GitExecutor git(core, runner, workers, gathered.masks);
   KJ_DEFER(runner.abandon());
   // Before anything is served, so that nobody changes what is still being asked about.
   runner.reconcile(policy::Family::kFile, files).wait(loop.waitScope());
+  runner.reconcile(policy::Family::kGit, git).wait(loop.waitScope());
   // In the background: an engine may be slow, and nobody else works on these containers.
   containers.settleThePast();
   Events events(core);
@@ -256,6 +262,7 @@ int serve(Gathered gathered) {
       .files = files,
       .containers = containers,
       .tasks = tasks,
+      .git = git,
       .events = events,
       .tokens = tokens,
       .uids = uids,

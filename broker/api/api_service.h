@@ -61,6 +61,24 @@ class ApiService final : public schema::Api::Server {
   kj::Promise<void> auditList(AuditListContext context) override;
   kj::Promise<void> auditVerify(AuditVerifyContext context) override;
 
+  // git_methods.cpp
+  kj::Promise<void> gitStatus(GitStatusContext context) override;
+  kj::Promise<void> gitDiff(GitDiffContext context) override;
+  kj::Promise<void> gitLog(GitLogContext context) override;
+  kj::Promise<void> gitShow(GitShowContext context) override;
+  kj::Promise<void> gitBranches(GitBranchesContext context) override;
+  kj::Promise<void> gitWorktreeList(GitWorktreeListContext context) override;
+  kj::Promise<void> gitStage(GitStageContext context) override;
+  kj::Promise<void> gitUnstage(GitUnstageContext context) override;
+  kj::Promise<void> gitCommit(GitCommitContext context) override;
+  kj::Promise<void> gitBranchCreate(GitBranchCreateContext context) override;
+  kj::Promise<void> gitCheckout(GitCheckoutContext context) override;
+  kj::Promise<void> gitWorktreeAdd(GitWorktreeAddContext context) override;
+  kj::Promise<void> gitWorktreeRemove(GitWorktreeRemoveContext context) override;
+  kj::Promise<void> gitFetch(GitFetchContext context) override;
+  kj::Promise<void> gitPush(GitPushContext context) override;
+  kj::Promise<void> gitRollback(GitRollbackContext context) override;
+
  private:
   std::optional<redaction::PublicBytes> nonceFor(const state::ActionRow& row);
   bool mayRead(const LiveSession& session) const;
@@ -77,6 +95,8 @@ class ApiService final : public schema::Api::Server {
   std::optional<state::ActionRow> findRun(std::string_view id) const;
   bool maySee(const state::TaskRow& task) const;
   bool maySee(const CampaignRows& campaign) const;
+  template <typename Context, typename Fill>
+  kj::Promise<void> gitChange(Context context, const char* operation, Fill fill);
   template <typename Results, typename Context>
   kj::Promise<void> decide(Context context, schema::Verdict verdict);
   // An operation on a live session of the caller's own, once for each key. `operate` runs at most once.

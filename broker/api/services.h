@@ -5,6 +5,7 @@
 #include "broker/core/rule_book.h"
 #include "broker/executors/container_executor.h"
 #include "broker/executors/file_executor.h"
+#include "broker/executors/git_executor.h"
 #include "broker/executors/session_book.h"
 #include "broker/executors/terminal.h"
 #include "broker/home/home.h"
@@ -45,6 +46,7 @@ struct Services {
   FileExecutor& files;
   ContainerExecutor& containers;
   TaskQueue& tasks;
+  GitExecutor& git;
   Events& events;
   identity::TokenIndex& tokens;
   identity::UidTable& uids;

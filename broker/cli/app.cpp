@@ -43,6 +43,7 @@ void addEverything(CLI::App& app, Context& context, Action& action) {
   addRunCommand(app, context, action);
   addFileCommands(app, context, action);
   addContainerCommands(app, context, action);
+  addGitCommands(app, context, action);
   addActionCommands(app, context, action);
   addAdminCommands(app, context, action);
   addAuditCommands(app, context, action);

@@ -24,6 +24,7 @@ void addAuditCommands(CLI::App& app, Context& context, Action& action);   // aud
 void addStatusCommands(CLI::App& app, Context& context, Action& action);  // status
 void addRunCommand(CLI::App& app, Context& context, Action& action);      // run
 void addFileCommands(CLI::App& app, Context& context, Action& action);    // file
+void addGitCommands(CLI::App& app, Context& context, Action& action);     // git
 void addContainerCommands(CLI::App& app, Context& context, Action& action);  // container
 void addSandboxCommands(CLI::App& app, Context& context, Action& action);    // sandbox
 void addVerifyCommand(CLI::App& sandbox, Context& context, Action& action);  // verify, below it

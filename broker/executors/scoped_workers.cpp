@@ -17,12 +17,22 @@ constexpr auto kIdleInterval = 15 * kj::SECONDS;
 
 }  // namespace
 
-ScopedWorkers::ScopedWorkers(Core& core, Workers& workers, schema::Role role, redaction::Literal name)
-    : core_(core), workers_(workers), role_(role), name_(name), tasks_(*this) {
+ScopedWorkers::ScopedWorkers(Core& core, Workers& workers, schema::Role role, redaction::Literal name,
+                             FillScope fillScope)
+    : core_(core),
+      workers_(workers),
+      role_(role),
+      name_(name),
+      fillScope_(std::move(fillScope)),
+      tasks_(*this) {
   tasks_.add(endIdle());
 }
 
 ScopedWorkers::~ScopedWorkers() noexcept(false) = default;
+
+void ScopedWorkers::directoryAlone(const home::WorkspaceEntry& workspace, schema::WorkerScope::Builder scope) {
+  scope.setWorkspace(workspace.path.c_str());
+}
 
 kj::Promise<ScopedWorkers::Started> ScopedWorkers::take(const home::WorkspaceEntry& workspace) {
   if (const auto found = running_.find(workspace.name); found != running_.end()) {
@@ -41,7 +51,9 @@ kj::Promise<ScopedWorkers::Started> ScopedWorkers::take(const home::WorkspaceEnt
 }
 
 kj::Promise<ScopedWorkers::Started> ScopedWorkers::start(const home::WorkspaceEntry& workspace) {
-  return workers_.start(role_, &workspace.path, rpc::kNone)
+  return workers_
+      .start(
+          role_, [&](schema::WorkerScope::Builder scope) { fillScope_(workspace, scope); }, rpc::kNone)
       .then(
           [this, name = workspace.name](kj::OneOf<StartedWorker, LaunchDenied>&& started) -> Started {
             if (started.is<LaunchDenied>()) return refusedFor(started.get<LaunchDenied>());

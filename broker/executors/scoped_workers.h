@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -29,7 +30,10 @@ struct ScopedWorker {
 class ScopedWorkers final : private kj::TaskSet::ErrorHandler {
  public:
   // `role`: a row of the launcher's table with a workspace. `name`: for the log.
-  ScopedWorkers(Core& core, Workers& workers, schema::Role role, redaction::Literal name);
+  // `fillScope`: what such a worker is to reach for a workspace; without it, its directory.
+  using FillScope = std::function<void(const home::WorkspaceEntry&, schema::WorkerScope::Builder)>;
+  ScopedWorkers(Core& core, Workers& workers, schema::Role role, redaction::Literal name,
+                FillScope fillScope = directoryAlone);
   ~ScopedWorkers() noexcept(false);
 
   kj::Promise<Outcome<std::shared_ptr<ScopedWorker>>> take(const home::WorkspaceEntry& workspace);
@@ -37,10 +41,13 @@ class ScopedWorkers final : private kj::TaskSet::ErrorHandler {
   // Calls that fail, and what their callers hear. The worker is not handed out again.
   // `exception`: of the call. timed_out where it did not answer, worker_misbehaved where it broke the rules.
   kj::Promise<Refused> whyLost(std::shared_ptr<ScopedWorker> worker, const kj::Exception& exception);
+  // The next request gets another one; whoever holds this one may go on with it.
+  void replace(const std::shared_ptr<ScopedWorker>& worker) { forget(*worker); }
   // It said something that no worker of ours says.
   Refused misbehaved(const std::shared_ptr<ScopedWorker>& worker, redaction::Literal breach);
 
  private:
+  static void directoryAlone(const home::WorkspaceEntry& workspace, schema::WorkerScope::Builder scope);
   using Started = Outcome<std::shared_ptr<ScopedWorker>>;
   void taskFailed(kj::Exception&& exception) override;
   void forget(const ScopedWorker& worker);
@@ -52,6 +59,7 @@ class ScopedWorkers final : private kj::TaskSet::ErrorHandler {
   Workers& workers_;
   schema::Role role_;
   redaction::Literal name_;
+  FillScope fillScope_;
   std::map<std::string, std::shared_ptr<ScopedWorker>> running_;
   std::map<std::string, kj::ForkedPromise<Started>> starting_;
   kj::TaskSet tasks_;

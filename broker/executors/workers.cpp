@@ -53,6 +53,7 @@ constexpr std::array kRoleLines{
     RoleLine{schema::Role::PTY, Peer::kPty, Step::kLaunchPty},
     RoleLine{schema::Role::FILE, Peer::kFile, Step::kLaunchScoped},
     RoleLine{schema::Role::CONTAINER, Peer::kContainer, Step::kLaunchScoped},
+    RoleLine{schema::Role::GIT, Peer::kGit, Step::kLaunchScoped},
 };
 
 const RoleLine& rowOf(schema::Role role) {
@@ -107,15 +108,11 @@ kj::Promise<void> Workers::lost() {
 }
 
 kj::Promise<kj::OneOf<StartedWorker, LaunchDenied>> Workers::start(
-    schema::Role role, const std::string* workspace, kj::Maybe<capnp::Capability::Client> bootstrap) {
+    schema::Role role, const FillScope& fillScope, kj::Maybe<capnp::Capability::Client> bootstrap) {
   auto pair = rpc::socketPair();
   auto request = launcher_.startRequest();
   request.setRole(role);
-  if (workspace == nullptr) {
-    request.initScope().setNone();
-  } else {
-    request.initScope().setWorkspace(workspace->c_str());
-  }
+  if (fillScope) fillScope(request.initScope());
   request.setLine(rpc::carryDescriptor<schema::Descriptor>(kj::mv(pair.second)));
   const auto& row = rowOf(role);
   auto line =

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include <kj/async.h>
@@ -71,8 +72,9 @@ class Workers final : private kj::TaskSet::ErrorHandler {
   // Resolves when the launcher is gone; every promise of this object fails then.
   kj::Promise<void> lost();
 
-  // `workspace`: absolute path of the one directory that the role works in; null for a role without one.
-  kj::Promise<kj::OneOf<StartedWorker, LaunchDenied>> start(schema::Role role, const std::string* workspace,
+  // `fillScope`: says what the role works in; a role without a scope leaves it as it is.
+  using FillScope = std::function<void(schema::WorkerScope::Builder)>;
+  kj::Promise<kj::OneOf<StartedWorker, LaunchDenied>> start(schema::Role role, const FillScope& fillScope,
                                                             kj::Maybe<capnp::Capability::Client> bootstrap);
   kj::Promise<kj::OneOf<StartedPty, LaunchDenied>> takePty();
   kj::Promise<kj::OneOf<StartedSession, LaunchDenied>> startSession(const std::string& workspacePath);

@@ -10,7 +10,7 @@ namespace factionos::broker {
 
 // Every line between the broker and another process, as rows: who is at the other end, who serves there, and
 // what a message from there may cost. A line that is no row does not exist.
-enum class Peer : std::uint8_t { kLauncher, kFront, kPty, kFile, kContainer, kOperator };
+enum class Peer : std::uint8_t { kLauncher, kFront, kPty, kFile, kContainer, kGit, kOperator };
 
 enum class Serves : std::uint8_t {
   kBroker,  // the peer calls
@@ -30,7 +30,8 @@ struct LinkRow {
   std::uint32_t held;             // capabilities of ours, before it may not call any more
 };
 
-// messageBytes: a file worker answers with at most 1 MiB of a file at a time. The front hands on bodies of at
+// messageBytes: a file worker answers with at most 1 MiB of a file at a time, a git worker with
+// names of at most 3 MiB. The front hands on bodies of at
 // most 8 MiB (POST /event) as typed structs, the pty worker 64 KiB of output a call, the operator and the
 // launcher labels and lists of them. held: the front remembers 256 logins; what it gets from start() costs a
 // descriptor, and a second one while the answer is not sent, of the 4096 that we have. The launcher gets a
@@ -43,6 +44,7 @@ inline constexpr std::array kLinks{
     LinkRow{Peer::kPty, "pty", Serves::kPeer, "Pty", 1, 1 << 20, 16, 1 << 20, 16},
     LinkRow{Peer::kFile, "file", Serves::kPeer, "FileWorker", 1, 4 << 20, 16, 4 << 20, 16},
     LinkRow{Peer::kContainer, "container", Serves::kPeer, "Container", 1, 2 << 20, 16, 4 << 20, 256},
+    LinkRow{Peer::kGit, "git", Serves::kPeer, "Git", 0, 8 << 20, 16, 4 << 20, 16},
     LinkRow{Peer::kOperator, "operator", Serves::kBroker, "OperatorGate", 1, 1 << 20, 32, 1 << 20, 16},
 };
 

@@ -10,6 +10,7 @@ using Cxx = import "/capnp/c++.capnp";
 using Http = import "http.capnp";
 using Common = import "common.capnp";
 using Approval = Common.Approval;
+using Git = import "git.capnp";
 $Cxx.namespace("factionos::schema");
 
 struct Call {
@@ -889,6 +890,64 @@ interface Api {
     $Http.route(method = post, path = "/v1/campaigns/{id}/cancel", scope = propose,
                 summary = "Cancel every task of it that has not ended")
     $Http.mutating;
+
+  gitStatus @43 (call :Call, request :Git.GitStatusRequest) -> (problem :Common.Problem, meta :ReplyMeta, status :Git.GitStatus)
+    $Http.route(method = post, path = "/v1/git/status", scope = read, summary = "Entries as git status tells them, counts, HEAD and its upstream");
+
+  gitDiff @44 (call :Call, request :Git.GitDiffRequest) -> (problem :Common.Problem, meta :ReplyMeta, diff :Git.GitDiff)
+    $Http.route(method = post, path = "/v1/git/diff", scope = read, summary = "Files and counts of a difference; the content of the one file that is selected, masked");
+
+  gitLog @45 (call :Call, request :Git.GitLogRequest) -> (problem :Common.Problem, meta :ReplyMeta, log :Git.GitLog)
+    $Http.route(method = post, path = "/v1/git/log", scope = read, summary = "Commits, newest first, by pages");
+
+  gitShow @46 (call :Call, request :Git.GitShowRequest) -> (problem :Common.Problem, meta :ReplyMeta, show :Git.GitShow)
+    $Http.route(method = post, path = "/v1/git/show", scope = read, summary = "One commit and what it changed");
+
+  gitBranches @47 (call :Call, request :Git.GitBranchesRequest) -> (problem :Common.Problem, meta :ReplyMeta, branches :Git.GitBranches)
+    $Http.route(method = post, path = "/v1/git/branches", scope = read, summary = "Branches and where they are");
+
+  gitWorktreeList @48 (call :Call, request :Git.GitWorktreesRequest) -> (problem :Common.Problem, meta :ReplyMeta, worktrees :List(Git.GitWorktree))
+    $Http.route(method = post, path = "/v1/git/worktree-list", scope = read, summary = "The linked working trees");
+
+  gitStage @49 (call :Call, request :Git.GitStage) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, outcome :Git.GitOutcome)
+    $Http.route(method = post, path = "/v1/git/stage", scope = propose, summary = "Put files into the index")
+    $Http.mutating;
+
+  gitUnstage @50 (call :Call, request :Git.GitStage) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, outcome :Git.GitOutcome)
+    $Http.route(method = post, path = "/v1/git/unstage", scope = propose, summary = "Take files out of the index again")
+    $Http.mutating;
+
+  gitCommit @51 (call :Call, request :Git.GitCommit) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, outcome :Git.GitOutcome)
+    $Http.route(method = post, path = "/v1/git/commit", scope = propose, summary = "Commit the index; no hook runs")
+    $Http.mutating;
+
+  gitBranchCreate @52 (call :Call, request :Git.GitBranchCreate) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, outcome :Git.GitOutcome)
+    $Http.route(method = post, path = "/v1/git/branch-create", scope = propose, summary = "Make a branch")
+    $Http.mutating;
+
+  gitCheckout @53 (call :Call, request :Git.GitCheckout) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, outcome :Git.GitOutcome)
+    $Http.route(method = post, path = "/v1/git/checkout", scope = propose, summary = "Check out a branch in a clean working tree")
+    $Http.mutating;
+
+  gitWorktreeAdd @54 (call :Call, request :Git.GitWorktreeAdd) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, outcome :Git.GitOutcome)
+    $Http.route(method = post, path = "/v1/git/worktree-add", scope = propose, summary = "Add a linked working tree inside of the workspace")
+    $Http.mutating;
+
+  gitWorktreeRemove @55 (call :Call, request :Git.GitWorktreeRemove) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, outcome :Git.GitOutcome)
+    $Http.route(method = post, path = "/v1/git/worktree-remove", scope = propose, summary = "Remove one that holds nothing new")
+    $Http.mutating;
+
+  gitFetch @56 (call :Call, request :Git.GitFetch) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, outcome :Git.GitOutcome)
+    $Http.route(method = post, path = "/v1/git/fetch", scope = propose, summary = "Fetch from a remote that is a path within the workspaces")
+    $Http.mutating;
+
+  gitPush @57 (call :Call, request :Git.GitPush) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, outcome :Git.GitOutcome)
+    $Http.route(method = post, path = "/v1/git/push", scope = propose, summary = "Push to such a remote; blocked by policy as shipped")
+    $Http.mutating;
+
+  gitRollback @58 (call :Call, request :Git.GitRollback) -> (problem :Common.Problem, meta :ReplyMeta, action :Action, outcome :Git.GitOutcome)
+    $Http.route(method = post, path = "/v1/git/rollback", scope = propose, summary = "Undo what one of these actions did")
+    $Http.mutating;
 }
 
 struct UnavailableRoute {
@@ -901,22 +960,6 @@ struct UnavailableRoute {
 
 const unavailableRoutes :List(UnavailableRoute) = [
   # Declared, and answered 501 with the same bytes every time: what is not built yet, and what never will be.
-  (method = post, path = "/v1/git/status", family = git, operation = "status"),
-  (method = post, path = "/v1/git/diff", family = git, operation = "diff"),
-  (method = post, path = "/v1/git/log", family = git, operation = "log"),
-  (method = post, path = "/v1/git/show", family = git, operation = "show"),
-  (method = post, path = "/v1/git/branches", family = git, operation = "branches"),
-  (method = post, path = "/v1/git/stage", family = git, operation = "stage"),
-  (method = post, path = "/v1/git/unstage", family = git, operation = "unstage"),
-  (method = post, path = "/v1/git/commit", family = git, operation = "commit"),
-  (method = post, path = "/v1/git/branch-create", family = git, operation = "branch-create"),
-  (method = post, path = "/v1/git/checkout", family = git, operation = "checkout"),
-  (method = post, path = "/v1/git/worktree-list", family = git, operation = "worktree-list"),
-  (method = post, path = "/v1/git/worktree-add", family = git, operation = "worktree-add"),
-  (method = post, path = "/v1/git/worktree-remove", family = git, operation = "worktree-remove"),
-  (method = post, path = "/v1/git/fetch", family = git, operation = "fetch"),
-  (method = post, path = "/v1/git/push", family = git, operation = "push"),
-  (method = post, path = "/v1/git/rollback", family = git, operation = "rollback"),
   (method = post, path = "/v1/git/rebase", family = git, operation = "rebase"),
   (method = post, path = "/v1/git/merge", family = git, operation = "merge"),
   (method = post, path = "/v1/git/remote", family = git, operation = "remote"),

@@ -148,6 +148,7 @@ enum ProblemCode {
   workerMisbehaved @46 $Http.problem(status = 502, title = "A worker broke the protocol and was killed", recovery = "Read the action for its state; report the audit record.");
   alreadyDecided @47 $Http.problem(status = 409, title = "The action is no longer waiting", recovery = "Read the action for its state.");
   inputRefused @48 $Http.problem(status = 422, title = "The terminal can't take this input now", retryable = true, recovery = "In line mode a line is at most 4095 bytes; wait until the program reads, or send less.");
+  changeRefused @49 $Http.problem(status = 422, title = "The present state does not allow this", recovery = "See the detail and docs/git.md.");
 }
 
 struct Problem {

@@ -1,6 +1,7 @@
 #include "tests/canary/requests.h"
 
 #include <algorithm>
+#include <array>
 
 #include "protocol/schemas/api.capnp.h"
 
@@ -13,7 +14,13 @@ using json::ValueKind;
 
 constexpr std::size_t kDeepest = 3;  // hook events hold themselves
 
-Category categoryOf(const FieldShape& field) {
+// Names of things in a repository, which are labels on a card as those of files are.
+constexpr std::array<std::string_view, 10> kNamesOfGit{"file", "files",     "filesBase64", "branch", "name",
+                                                       "from", "directory", "remote",      "commit", "to"};
+
+Category categoryOf(std::string_view route, const FieldShape& field) {
+  if (route.starts_with("/v1/git/") && std::ranges::find(kNamesOfGit, field.name) != kNamesOfGit.end())
+    return Category::kFileName;
   if (field.name == "command" || field.name == "shell") return Category::kCommand;
   if (field.name == "data") return Category::kTerminalInput;
   if (field.name == "path") return Category::kFileName;
@@ -75,6 +82,7 @@ bool isNeeded(const StructShape& shape, const FieldShape& field, const FieldShap
   };
   if (shape.name.starts_with("File") && field.name == "path") return !plants("path", "pathBase64");
   if (shape.name == "FileWrite" && field.name == "content") return !plants("content", "contentBase64");
+  if (shape.name == "GitStage" && field.name == "all") return !plants("files", "filesBase64");
   return shape.name == "TerminalRun" && field.name == "shell" &&
          (planted == nullptr || (planted->name != "shell" && planted->name != "command"));
 }
@@ -118,7 +126,7 @@ void Requests::ofMember(const json::Route& route, const Path& path) {
   const auto& field = *path.front();
   std::string origin = methodOf(route.method) + ' ' + std::string(route.path) + ' ';
   for (const auto* each : path) origin += '.' + std::string(each->name);
-  const auto canary = canaries_.plant(categoryOf(*path.back()), origin);
+  const auto canary = canaries_.plant(categoryOf(route.path, *path.back()), origin);
   Request request{.method = methodOf(route.method), .planted = origin};
   request.target =
       target(std::string(route.path), field.place == schema::Place::PATH ? field.name : "", canary);

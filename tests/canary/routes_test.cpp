@@ -51,6 +51,7 @@ class Routes : public Sweep {
 };
 
 TEST_F(Routes, NoFieldOfARouteComesBackOrStays) {
+  makeRepository();
   const json::RouteTable table;
   for (const auto& route : table.routes()) sendAll(requests_.of(route));
 }

@@ -65,7 +65,38 @@ std::vector<Screen> Screens::screens() {
   writeFile(tasks,
             R"([{"name":"a","workspace":"demo","executable":{"kind":"container","template":"echo"}}])");
   const std::vector<Category> contents{Category::kFileContents};
+  const auto tracked = plant(Category::kFileName, "a file in a repository");
+  const auto branch = plant(Category::kFileName, "a branch");
+  makeRepository(
+      "echo " + plant(Category::kFileContents, "a line of a commit") + " > " + tracked + " && git add " +
+      tracked + " && git commit -q -m " + plant(Category::kFileContents, "a commit's message") + " && echo " +
+      plant(Category::kFileContents, "a line that changed") + " > " + tracked + " && git branch " + branch);
+  const auto git = [](Words words) {
+    words.insert(words.begin(), "git");
+    words.insert(words.begin() + 2, "demo");
+    return words;
+  };
   return {
+      {git({"status"}), {}},
+      {git({"diff"}), {}},
+      {git({"diff", "--file", tracked}), contents},
+      {git({"log"}), contents},
+      {git({"show", "HEAD", "--file", tracked}), contents},
+      {git({"branches"}), {}},
+      {git({"worktree-list"}), {}},
+      // What is refused before anybody is asked.
+      {git({"stage", plant(Category::kFileName, "a file that is not there")}), {}},
+      {git({"unstage", "--all"}), {}},
+      {git({"commit", "-m", plant(Category::kFileContents, "a message"), "--author-name",
+            plant(Category::kRequestBody, "an author"), "--author-email", "x@y"}),
+       {}},
+      {git({"branch-create", branch}), {}},
+      {git({"checkout", branch}), {}},
+      {git({"worktree-add", "x", "../" + plant(Category::kFileName, "a directory outside")}), {}},
+      {git({"worktree-remove", plant(Category::kFileName, "a worktree")}), {}},
+      {git({"fetch", plant(Category::kFileName, "a remote")}), {}},
+      {git({"push"}), {}},
+      {git({"rollback", "act_" + std::string(26, '0')}), {}},
       {{"file", "list", "demo"}, {}},
       {{"file", "stat", "demo", shown}, {}},
       {{"file", "read", "demo", shown}, contents},

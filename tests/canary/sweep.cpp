@@ -1,6 +1,7 @@
 #include "tests/canary/sweep.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include <fcntl.h>
@@ -14,7 +15,7 @@ namespace {
 constexpr const char* kSecret = "a value in tokens/";
 
 // Programs of ours below the broker; whatever else is there is a user's command.
-const std::set<std::string> kOurs{"factionosd", "launcher", "front", "session", "pty", "file"};
+const std::set<std::string> kOurs{"factionosd", "launcher", "front", "session", "pty", "file", "git"};
 
 std::string nameOf(pid_t pid) {
   auto name = readFile("/proc/" + std::to_string(pid) + "/comm");
@@ -118,6 +119,17 @@ void Sweep::TearDown() {
   }
   for (const char* name : {"state.db", "audit.log", "anchor"}) EXPECT_TRUE(files_.contains(name)) << name;
   RecordProperty("canaries", static_cast<int>(canaries_.planted()));
+}
+
+void Sweep::makeRepository(const std::string& commands) {
+  const std::string line = "cd '" + broker_.workspace() +
+                           "' && export HOME=/nonexistent GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null "
+                           "&& git init -q -b main && "
+                           "git config user.name Ada && git config user.email ada@example.org && echo x > "
+                           "first && git add first && "
+                           "git commit -q -m first && " +
+                           commands;
+  ASSERT_EQ(std::system(line.c_str()), 0);
 }
 
 void Sweep::search(std::string_view bytes, const Place& place, const std::string& where) {

@@ -36,6 +36,8 @@ class Sweep : public testing::Test {
   Finished screen(std::vector<std::string> arguments, const std::vector<Category>& shows = {},
                   const std::string& input = {});
 
+  // The workspace becomes a repository with one commit, on which `commands` of sh follow.
+  void makeRepository(const std::string& commands = "true");
   // `what`: JSON members that say what runs. The id of an action that waits.
   std::string propose(const std::string& what, const std::string& key);
   // Proposes, approves and starts; the session's id.

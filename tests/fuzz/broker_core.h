@@ -51,6 +51,7 @@ struct BrokerCore {
   broker::FileExecutor files;
   broker::ContainerExecutor containers;
   broker::TaskQueue tasks;
+  broker::GitExecutor git;
   broker::Events events;
   identity::TokenIndex tokens;
   identity::UidTable uids;

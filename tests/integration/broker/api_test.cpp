@@ -41,7 +41,7 @@ TEST(Api, F2_ACrossSitePostIsRefusedBeforeItsBody) {
 TEST(Api, F13_WhatIsNotThereAnswersTheSameBytesEveryTime) {
   LiveBroker broker;
   const auto token = broker.token();
-  for (const std::string target : {"/v1/git/status", "/v1/file/open", "/v1/container/build", "/v1/remote/x/y",
+  for (const std::string target : {"/v1/git/rebase", "/v1/file/open", "/v1/container/build", "/v1/remote/x/y",
                                    "/v1/hosted/z", "/v1/hook/decision"}) {
     const auto first = broker.post(target, R"({"secret":"canary"})", token, "k");
     const auto second = broker.post(target, "{", token);

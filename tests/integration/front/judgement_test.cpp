@@ -192,10 +192,10 @@ TEST_F(Judgement, F13_UnknownIs404DeclaredIs501AndNobodyLearnsEitherWithoutAToke
 TEST_F(Judgement, TheOrderIsHostOriginAuthUnavailableMethodScopeKeyTypeSize) {
   const auto status = [](std::string_view text) { return running().ask(text).status; };
   const std::string foreign = "Origin: https://evil.example\r\n";
-  EXPECT_EQ(status("POST /v1/git/push HTTP/1.1\r\nHost: evil.example\r\n" + foreign + "\r\n"), 403);
-  EXPECT_EQ(status(request("POST", "/v1/git/push", "", foreign)), 403);
-  EXPECT_EQ(status(request("POST", "/v1/git/push", kBadToken)), 401);
-  EXPECT_EQ(status(request("POST", "/v1/git/push", "producer", "Content-Type: text/plain\r\n", "x")), 501);
+  EXPECT_EQ(status("POST /v1/git/merge HTTP/1.1\r\nHost: evil.example\r\n" + foreign + "\r\n"), 403);
+  EXPECT_EQ(status(request("POST", "/v1/git/merge", "", foreign)), 403);
+  EXPECT_EQ(status(request("POST", "/v1/git/merge", kBadToken)), 401);
+  EXPECT_EQ(status(request("POST", "/v1/git/merge", "producer", "Content-Type: text/plain\r\n", "x")), 501);
   EXPECT_EQ(status(request("GET", "/v1/terminal/run", "producer")), 405);
   EXPECT_EQ(status(request("POST", "/v1/terminal/run", "producer", "Content-Type: text/plain\r\n", "x")),
             403);

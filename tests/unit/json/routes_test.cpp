@@ -136,9 +136,9 @@ TEST(Routes, TheUnavailableEnvelopeIsOneFixedText) {
     EXPECT_EQ(table().unavailable()[i].envelope, other.unavailable()[i].envelope);
   }
   EXPECT_EQ(
-      table().match("POST", "/v1/git/push").unavailable->envelope,
+      table().match("POST", "/v1/git/merge").unavailable->envelope,
       R"({"type":"urn:factionos:problem:unavailable","title":"Not implemented","status":501,"code":"unavailable",)"
-      R"("retryable":false,"recovery":"See /v1/diagnostics for what is available.","family":"git","operation":"push"})");
+      R"("retryable":false,"recovery":"See /v1/diagnostics for what is available.","family":"git","operation":"merge"})");
 }
 
 TEST(Routes, ServicesOfTheFrontAreInTheTable) {
