@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -167,10 +168,11 @@ void tellWhatIsOwed() {
   reapChildren(SIGCHLD);
 }
 
-// It is left to be the command's parent, until the keeper ends it.
+// It is left to be the command's parent, until the keeper ends it. Its leader's end may still have to be
+// told: the listener knows of it before the signal comes. Not pause(), which is no call of goferCalls().
 [[noreturn]] void waitForTheEnd() {
   tellWhatIsOwed();
-  while (true) pause();
+  while (true) poll(nullptr, 0, -1);
 }
 
 [[noreturn]] void serve(GoferPlan& plan, sandbox::Fd descriptor, pid_t leaderPid) {
