@@ -135,12 +135,15 @@ class FrontLink::GateServer final : public schema::Gate::Server {
     }
     auto list = login.initScopes(static_cast<unsigned>(scopes.size()));
     for (unsigned i = 0; i < scopes.size(); ++i) list.set(i, scopes[i]);
-    // The command center shows rows of sessions, so it goes with their list.
-    if (!link_.services_.rules.mayListSessions(principal->name)) {
-      auto withheld = login.initWithheld(2);
-      withheld.set(0, "sessions");
-      withheld.set(1, "commandCenter");
-    }
+    // The command center shows rows of sessions and of runs, so it goes with both lists.
+    const RuleBook& rules = link_.services_.rules;
+    const bool sessions = rules.mayList(policy::Family::kTerminal, principal->name);
+    const bool runs = rules.mayList(policy::Family::kContainer, principal->name);
+    std::vector<const char*> withheld;
+    if (!sessions) withheld.push_back("sessions");
+    if (!sessions || !runs) withheld.push_back("commandCenter");
+    auto names = login.initWithheld(static_cast<unsigned>(withheld.size()));
+    for (unsigned i = 0; i < names.size(); ++i) names.set(i, withheld[i]);
     Caller caller{.principal = std::move(*principal)};
     login.setRefusals(link_.refusals_.of(caller));
     login.setApi(kj::heap<ApiService>(link_.services_, link_.table_, std::move(caller)));

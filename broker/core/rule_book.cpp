@@ -157,10 +157,8 @@ std::optional<Refused> RuleBook::refusedRead(policy::Subject subject) const {
   return blockedBy(decision);
 }
 
-bool RuleBook::mayListSessions(std::string_view principal) const {
-  const auto now = audit::systemNow();
-  return rules_.allowsAll(policy::Family::kTerminal, "list", principal, now) &&
-         rules_.allowsAll(policy::Family::kContainer, "list", principal, now);
+bool RuleBook::mayList(policy::Family family, std::string_view principal) const {
+  return rules_.allowsAll(family, "list", principal, audit::systemNow());
 }
 
 kj::Promise<home::Result<std::uint64_t>> RuleBook::reload(Core& core) {

@@ -30,8 +30,8 @@ class RuleBook {
                             policy::SessionCover cover = policy::SessionCover::kNone) const;
   // Why this read is refused. Nobody is asked about what only reads, so whatever is not allowed is denied.
   std::optional<Refused> refusedRead(policy::Subject subject) const;
-  // Whether the principal may see the rows of all sessions and runs.
-  bool mayListSessions(std::string_view principal) const;
+  // Whether the principal may see the rows of everybody in that family.
+  bool mayList(policy::Family family, std::string_view principal) const;
   std::uint64_t revision() const { return revision_; }
   policy::Approver approver() const { return approver_; }
   const policy::Policy& rules() const { return rules_; }

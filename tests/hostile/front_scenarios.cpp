@@ -21,6 +21,7 @@ namespace {
 
 constexpr auto kPatience = 20 * kj::SECONDS;
 constexpr int kAtOnce = 64;
+constexpr unsigned kItemsInside = 4;
 
 pid_t brokerProcess() {
   ucred maker{};
@@ -55,10 +56,12 @@ void fillList(capnp::DynamicStruct::Builder target, capnp::StructSchema::Field f
               int depth) {
   auto list = target.init(field, hostile.items).as<capnp::DynamicList>();
   const auto element = list.getSchema().whichElementType();
+  // Lists within lists of long texts would be more than one message may hold.
+  Hostile inner = hostile;
+  inner.items = std::min(hostile.items, kItemsInside);
   for (unsigned each = 0; each < list.size(); ++each) {
     if (element == capnp::schema::Type::TEXT) list.set(each, hostile.text.c_str());
-    if (element == capnp::schema::Type::STRUCT)
-      fill(list[each].as<capnp::DynamicStruct>(), hostile, depth + 1);
+    if (element == capnp::schema::Type::STRUCT) fill(list[each].as<capnp::DynamicStruct>(), inner, depth + 1);
   }
 }
 
