@@ -22,7 +22,7 @@ void stopOn(const HttpReply& reply) {
   auto line = textOf(problem, "title");
   if (const auto detail = textOf(problem, "detail"); !detail.empty()) line += ": " + detail;
   if (const auto field = textOf(problem, "field"); !field.empty()) line += " (" + field + ")";
-  line += ". " + textOf(problem, "recovery");
+  line += (line.ends_with('.') ? " " : ". ") + textOf(problem, "recovery");
   const bool refused = reply.status == 403 || reply.status == 401 || reply.status == 409;
   throw Stop(refused ? kRefused : kFailed, line);
 }
