@@ -98,17 +98,9 @@ kj::Promise<void> ContainerEngines::watch(std::shared_ptr<EngineWorker> worker) 
 kj::Promise<Refused> ContainerEngines::whyLost(std::shared_ptr<EngineWorker> worker,
                                                const kj::Exception& exception) {
   forget(*worker);
-  if (rpc::isDeadlineExceeded(exception)) {
-    worker->started.line->close();
-    return Refused{.code = ProblemCode::TIMED_OUT, .detail = "The container worker did not answer in time."};
-  }
-  const auto cause = exception.getType() == kj::Exception::Type::DISCONNECTED
-                         ? rpc::DisconnectCause::kPeerClosed
-                         : rpc::DisconnectCause::kProtocolViolation;
-  return judgeEnd(core_.timer, worker->started.process, cause).then([worker](WorkerEnd end) {
-    if (end.kind == WorkerEnd::Kind::kMisbehaved) return Refused{.code = ProblemCode::WORKER_MISBEHAVED};
-    return lost();
-  });
+  auto why =
+      whyCallFailed(core_.timer, worker->started, exception, "The container worker did not answer in time.");
+  return why.attach(std::move(worker));
 }
 
 Refused ContainerEngines::misbehaved(const std::shared_ptr<EngineWorker>& worker, redaction::Literal breach) {

@@ -5,6 +5,7 @@
 
 #include "broker/audit/label.h"
 #include "broker/core/log.h"
+#include "protocol/rpc/deadline.h"
 
 namespace factionos::broker {
 namespace {
@@ -65,6 +66,21 @@ Refused refusedFor(std::string_view code, std::string_view rule) {
 Refused lost() {
   return {.code = ProblemCode::SANDBOX_UNAVAILABLE,
           .detail = "The launcher or the supervisor did not answer."};
+}
+
+kj::Promise<Refused> whyCallFailed(kj::Timer& timer, StartedWorker& worker, const kj::Exception& exception,
+                                   redaction::Literal late) {
+  if (rpc::isDeadlineExceeded(exception)) {
+    worker.line->close();
+    return Refused{.code = ProblemCode::TIMED_OUT, .detail = late};
+  }
+  const auto cause = exception.getType() == kj::Exception::Type::DISCONNECTED
+                         ? rpc::DisconnectCause::kPeerClosed
+                         : rpc::DisconnectCause::kProtocolViolation;
+  return judgeEnd(timer, worker.process, cause).then([](WorkerEnd end) {
+    if (end.kind == WorkerEnd::Kind::kMisbehaved) return Refused{.code = ProblemCode::WORKER_MISBEHAVED};
+    return lost();
+  });
 }
 
 }  // namespace factionos::broker

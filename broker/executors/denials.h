@@ -17,4 +17,9 @@ inline actions::Refused refusedFor(const LaunchDenied& denied) {
 // The launcher or a supervisor that did not answer.
 actions::Refused lost();
 
+// Why a call to a worker failed by `exception`; nobody may be given that worker any more. One that did not
+// answer in time is ended, and `late` says so to the caller. `worker` must live until the answer.
+kj::Promise<actions::Refused> whyCallFailed(kj::Timer& timer, StartedWorker& worker,
+                                            const kj::Exception& exception, redaction::Literal late);
+
 }  // namespace factionos::broker

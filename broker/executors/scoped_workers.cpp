@@ -4,7 +4,6 @@
 
 #include "broker/core/log.h"
 #include "broker/executors/denials.h"
-#include "protocol/rpc/deadline.h"
 
 namespace factionos::broker {
 namespace {
@@ -30,7 +29,8 @@ ScopedWorkers::ScopedWorkers(Core& core, Workers& workers, schema::Role role, re
 
 ScopedWorkers::~ScopedWorkers() noexcept(false) = default;
 
-void ScopedWorkers::directoryAlone(const home::WorkspaceEntry& workspace, schema::WorkerScope::Builder scope) {
+void ScopedWorkers::directoryAlone(const home::WorkspaceEntry& workspace,
+                                   schema::WorkerScope::Builder scope) {
   scope.setWorkspace(workspace.path.c_str());
 }
 
@@ -88,17 +88,8 @@ kj::Promise<void> ScopedWorkers::watch(std::shared_ptr<ScopedWorker> worker) {
 kj::Promise<Refused> ScopedWorkers::whyLost(std::shared_ptr<ScopedWorker> worker,
                                             const kj::Exception& exception) {
   forget(*worker);
-  if (rpc::isDeadlineExceeded(exception)) {
-    worker->started.line->close();
-    return Refused{.code = ProblemCode::TIMED_OUT, .detail = "The worker did not answer in time."};
-  }
-  const auto cause = exception.getType() == kj::Exception::Type::DISCONNECTED
-                         ? rpc::DisconnectCause::kPeerClosed
-                         : rpc::DisconnectCause::kProtocolViolation;
-  return judgeEnd(core_.timer, worker->started.process, cause).then([worker](WorkerEnd end) {
-    if (end.kind == WorkerEnd::Kind::kMisbehaved) return Refused{.code = ProblemCode::WORKER_MISBEHAVED};
-    return lost();
-  });
+  auto why = whyCallFailed(core_.timer, worker->started, exception, "The worker did not answer in time.");
+  return why.attach(std::move(worker));
 }
 
 Refused ScopedWorkers::misbehaved(const std::shared_ptr<ScopedWorker>& worker, redaction::Literal breach) {
