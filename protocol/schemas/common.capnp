@@ -106,7 +106,7 @@ enum ProblemCode {
   invalidLabel @4 $Http.problem(status = 400, title = "A label has characters or a length that labels don't have", recovery = "Use letters, digits and . _ : @ + - only.");
   idempotencyKeyRequired @5 $Http.problem(status = 400, title = "A mutating request needs an Idempotency-Key", recovery = "Send an Idempotency-Key header of 1 to 255 visible ASCII characters.");
   unauthenticated @6 $Http.problem(status = 401, title = "No valid token", recovery = "Send Authorization: Bearer with a token from 'factionos token create'.");
-  forbidden @7 $Http.problem(status = 403, title = "This principal may not do that", recovery = "Use a principal that has the scope which the route's documentation names.");
+  forbidden @7 $Http.problem(status = 403, title = "That is not permitted", recovery = "See the detail; where there is none, use a principal that has the scope which the route's documentation names.");
   policyBlocked @8 $Http.problem(status = 403, title = "Policy denies this", recovery = "Ask the operator; 'factionos policy check' tells the rule.");
   selfApproval @9 $Http.problem(status = 403, title = "The requester can't decide its own action", recovery = "Let another principal decide.");
   originRefused @10 $Http.problem(status = 403, title = "Requests from this origin are refused", recovery = "List the origin in config.toml if it is yours.");

@@ -1,14 +1,19 @@
-# The container family: what the broker and one container worker say to each other. The worker speaks to one container engine (Docker Engine or
-# Podman's same API) over connected sockets that it is given; it can make none. The broker gives a resolved template, never a caller's words; the
-# body that the engine gets is built by the worker in one place (workers/container/body.cpp).
+# The container family: what its REST routes take and give, and what the broker and one container worker say to each other. The worker
+# speaks to one container engine (Docker Engine or Podman's same API) over connected sockets that it is given; it can make none. The broker
+# gives a resolved template, never a caller's words; the body that the engine gets is built by the worker in one place
+# (workers/container/body.cpp).
 #
-# A rootful engine is root on this machine, and so is whoever holds its socket: a hostile worker can do with it whatever the engine's API can. What
-# the worker says is therefore hostile input to the broker, as from every other worker: labels and numbers are checked, output is masked.
+# A rootful engine is root on this machine, and so is whoever holds its socket: a hostile worker can do with it whatever the engine's API
+# can. What the worker says is therefore hostile input to the broker, as from every other worker: labels and numbers are checked, output is
+# masked.
 
 @0xe2b8b0d94f7c51a3;
 
 using Cxx = import "/capnp/c++.capnp";
+using Http = import "http.capnp";
 using Common = import "common.capnp";
+using Actions = import "actions.capnp";
+using Approval = Common.Approval;
 $Cxx.namespace("factionos::schema");
 
 # ------------------------------------------------------------------------------------------------ what is run
@@ -236,3 +241,98 @@ interface Container {
   open @0 (connector :EngineConnector, engine :EngineKind) -> (containers :Containers, denial :Common.Denial);
   # Once. Asks the engine nothing: it may be started later than this. Dropping `containers` kills what runs.
 }
+
+# ------------------------------------------------------------------------------------------------ REST routes
+
+struct Run {
+  # One container, from proposal to removal. Labels and counts; its output is in the selected run's detail alone.
+  id @0 :Text;
+  # "run_" and what its action's id has after "act_".
+  actionId @1 :Text;
+  revision @2 :UInt64;
+  # Of the action.
+  state @3 :Common.ActionState;
+  failureCode @4 :Text;
+  # "exit_status", "out_of_memory", "processes_reached", "timed_out", "killed", "cancelled", "engine_lost" …
+  exit @5 :Common.Exit;
+  template @6 :Text;
+  workspace @7 :Text;
+  networkProfile @8 :Common.NetworkProfile;
+  owner @9 :Text;
+  runtime @10 :Text;
+  cleanup @11 :Text;
+  # "pending", "removed" or "left"
+  createdAt @12 :Int64 $Http.time;
+  startedAt @13 :Int64 $Http.time;
+  endedAt @14 :Int64 $Http.time;
+  totalBytes @15 :UInt64;
+  droppedBytes @16 :UInt64;
+  lines @17 :UInt64;
+  retryable @18 :Bool;
+  recovery @19 :Text;
+  # A fixed sentence of ours.
+  taskId @20 :Text;
+  attempt @21 :UInt32 $Http.omitZero;
+  output @22 :Actions.Output;
+}
+
+struct ContainerReadiness {
+  docker @0 :Common.Posture;
+  podman @1 :Common.Posture;
+  apple @2 :Common.Posture;
+  image @3 :Common.Posture;
+  browserDependencies @4 :Common.Posture;
+  authMount @5 :Common.Posture;
+  worktreeMount @6 :Common.Posture;
+  networkProfile @7 :Common.Posture;
+  providerRuntime @8 :Common.Posture;
+  cleanup @9 :Text;
+  docsPath @10 :Text;
+  fallbackReason @11 :Text;
+  # The first gate that is missing, of the engine that would be used and the shipped image; absent: none is.
+  runtime @12 :Text;
+  # Which engine a run would be given to: "docker" or "podman".
+  rootless @13 :Bool;
+  # false: whoever takes that engine over is root on this machine.
+  isolation @14 :Common.Posture;
+  # Whether that engine says that it enforces seccomp and limits of memory, CPU and processes.
+  dockerReason @15 :Text;
+  podmanReason @16 :Text;
+  appleReason @17 :Text;
+  leftovers @18 :UInt32;
+  # Our own containers that no run of this broker holds.
+  templates @19 :List(TemplateReadiness);
+}
+
+struct TemplateReadiness {
+  id @0 :Text;
+  provider @1 :Text;
+  status @2 :Common.Posture;
+  missing @3 :Text;
+  # The first gate that keeps it from running: "engine", "isolation", "image", "provider", "browser", "network", "auth", "worktree".
+}
+
+struct RunContainer {
+  workspace @0 :Text $Http.required $Http.text(min = 1, max = 64);
+  template @1 :Text $Http.required $Http.text(min = 1, max = 64);
+  networkProfile @2 :Common.NetworkProfile;
+  # none or egress. Absent: none.
+  timeoutMs @3 :UInt32 $Http.range(min = 100, max = 86400000) $Http.omitZero;
+  # Absent: what the template says.
+  approval @4 :Approval;
+  # Not part of the request's digest.
+}
+
+struct RunList {
+  after @0 :Text $Http.in(query) $Http.text(min = 30, max = 40);
+  limit @1 :UInt16 = 100 $Http.in(query) $Http.range(min = 1, max = 500);
+}
+
+struct RunGet {
+  id @0 :Text $Http.in(path) $Http.required $Http.text(min = 30, max = 40);
+  waitMs @1 :UInt32 $Http.in(query) $Http.range(min = 0, max = 60000);
+  after @2 :Int64 = -1 $Http.in(query) $Http.range(min = 0, max = 9007199254740991);
+  # Absolute byte offset into the shown output. Absent: head and tail.
+}
+
+struct ContainerCleanup { approval @0 :Approval; }

@@ -1,10 +1,13 @@
-# Between the broker and one file worker, one socketpair. The broker calls; the worker serves one workspace and sees nothing else. Paths and
-# contents are raw bytes, request-scoped. What the worker answers is hostile input to the broker.
+# The file family: what its REST routes take and give, and what the broker and one file worker say to each other over one socketpair. The
+# broker calls; the worker serves one workspace and sees nothing else. Paths and contents are raw bytes, request-scoped. What the worker
+# answers is hostile input to the broker.
 
 @0xc4d6d1e05a3bf2a7;
 
 using Cxx = import "/capnp/c++.capnp";
+using Http = import "http.capnp";
 using Common = import "common.capnp";
+using Approval = Common.Approval;
 $Cxx.namespace("factionos::schema");
 
 enum NodeKind { unspecified @0; absent @1; file @2; directory @3; symlink @4; other @5; }
@@ -102,4 +105,161 @@ interface FileWorker {
   # Whether apply() of this action took effect; mends what a crash left of it.
   kept @6 (path :Data, after :Text, limit :UInt16) -> (entries :List(KeptEntry), more :Bool, totalBytes :UInt64, denial :Common.Denial);
   # Newest first, those older than `after`. An empty path: of the whole workspace. At most 1000.
+}
+
+# ------------------------------------------------------------------------------------------------ REST routes
+
+enum FileKind { unspecified @0; absent @1; file @2; directory @3; symlink @4; other @5; }
+
+enum FileEncoding { text @0; base64 @1; }
+
+struct FileFacts {
+  kind @0 :FileKind;
+  size @1 :UInt64;
+  mode @2 :Text;
+  # "0644"
+  modifiedAt @3 :Int64 $Http.time;
+  links @4 :UInt32 $Http.omitZero;
+  # Hard links: a change replaces this name of them alone.
+  attributes @5 :UInt16 $Http.omitZero;
+  # Extended attributes, access lists among them.
+  digest @6 :Text;
+  # Names the content without telling it: for expectedDigest, at this broker.
+}
+
+struct FileEntry {
+  name @0 :Text;
+  # Masked, controls shown as escapes.
+  nameBase64 @1 :Text;
+  # Where `name` is not the name byte for byte: for pathBase64.
+  kind @2 :FileKind;
+  size @3 :UInt64;
+  modifiedAt @4 :Int64 $Http.time;
+  entry @5 :Text;
+  # Of a kept copy: the id of the action that made it.
+  operation @6 :Text;
+  absent @7 :Bool $Http.omitZero;
+  # Of a kept copy: there was no file before; to restore it is to remove the file.
+}
+
+struct FileContent {
+  text @0 :Text;
+  # UTF-8, secrets masked, controls but tab and newline shown as escapes; nothing with the encoding base64.
+  base64 @1 :Text;
+  # The bytes, secrets masked.
+  offset @2 :UInt64;
+  bytes @3 :UInt32;
+  # Of the file that this stands for.
+  exact @4 :Bool;
+  # Nothing was masked or escaped: it is what the file holds.
+  end @5 :Bool;
+  # The file ends here.
+}
+
+struct FileChanges {
+  hunks @0 :UInt32;
+  insertions @1 :UInt32;
+  deletions @2 :UInt32;
+  # Lines.
+  binary @3 :Bool;
+  # Nothing was counted: one of the two is no text, or too large.
+  text @4 :Text;
+  # Unified, masked. In the detail alone.
+  droppedBytes @5 :UInt64 $Http.omitZero;
+  before @6 :FileFacts;
+  after @7 :FileFacts;
+  entry @8 :Text;
+  # Of a restoration: whose copy it is.
+}
+
+struct FileList {
+  workspace @0 :Text $Http.required $Http.text(min = 1, max = 64);
+  path @1 :Text $Http.text(min = 1, max = 4095);
+  pathBase64 @2 :Text $Http.text(min = 1, max = 5460);
+  # Relative to the workspace, "a/b/c"; as base64 where a name is no UTF-8. Exactly one of the two or, for the workspace itself or all of its kept copies, none.
+  after @3 :Text $Http.text(max = 400);
+  # `next` of the page before.
+  limit @4 :UInt16 = 200 $Http.range(min = 1, max = 1000);
+  kept @5 :Bool;
+  # The copies that are kept of what was changed or deleted, newest first, in place of what is there.
+}
+
+struct FileStat {
+  workspace @0 :Text $Http.required $Http.text(min = 1, max = 64);
+  path @1 :Text $Http.text(min = 1, max = 4095);
+  pathBase64 @2 :Text $Http.text(min = 1, max = 5460);
+  # Relative to the workspace, "a/b/c"; as base64 where a name is no UTF-8. Exactly one of the two.
+}
+
+struct FileRead {
+  workspace @0 :Text $Http.required $Http.text(min = 1, max = 64);
+  path @1 :Text $Http.text(min = 1, max = 4095);
+  pathBase64 @2 :Text $Http.text(min = 1, max = 5460);
+  # Relative to the workspace, "a/b/c"; as base64 where a name is no UTF-8. Exactly one of the two.
+  offset @3 :UInt64 $Http.range(min = 0, max = 9007199254740991);
+  length @4 :UInt32 = 65536 $Http.range(min = 1, max = 1048576);
+  encoding @5 :FileEncoding;
+}
+
+struct FileWrite {
+  workspace @0 :Text $Http.required $Http.text(min = 1, max = 64);
+  path @1 :Text $Http.text(min = 1, max = 4095);
+  pathBase64 @2 :Text $Http.text(min = 1, max = 5460);
+  # Relative to the workspace, "a/b/c"; as base64 where a name is no UTF-8. Exactly one of the two.
+  content @3 :Text $Http.text(max = 1048576);
+  contentBase64 @4 :Text $Http.text(max = 1398104);
+  # Exactly one of the two.
+  expectedDigest @5 :Text $Http.text(min = 1, max = 64);
+  # Of what is replaced, as a reply told it. Needed where the file exists; without it the file must not exist.
+  makeParents @6 :Bool;
+  approval @7 :Approval;
+  # Not part of the request's digest.
+}
+
+struct FileEdit {
+  workspace @0 :Text $Http.required $Http.text(min = 1, max = 64);
+  path @1 :Text $Http.text(min = 1, max = 4095);
+  pathBase64 @2 :Text $Http.text(min = 1, max = 5460);
+  # Relative to the workspace, "a/b/c"; as base64 where a name is no UTF-8. Exactly one of the two.
+  oldText @3 :Text $Http.required $Http.text(min = 1, max = 262144);
+  newText @4 :Text $Http.text(max = 262144);
+  replaceAll @5 :Bool;
+  # Else oldText must be there exactly once.
+  expectedDigest @6 :Text $Http.text(min = 1, max = 64);
+  approval @7 :Approval;
+}
+
+struct FileDelete {
+  workspace @0 :Text $Http.required $Http.text(min = 1, max = 64);
+  path @1 :Text $Http.text(min = 1, max = 4095);
+  pathBase64 @2 :Text $Http.text(min = 1, max = 5460);
+  # Relative to the workspace, "a/b/c"; as base64 where a name is no UTF-8. Exactly one of the two.
+  expectedDigest @3 :Text $Http.text(min = 1, max = 64);
+  approval @4 :Approval;
+}
+
+struct FileRestore {
+  workspace @0 :Text $Http.required $Http.text(min = 1, max = 64);
+  path @1 :Text $Http.text(min = 1, max = 4095);
+  pathBase64 @2 :Text $Http.text(min = 1, max = 5460);
+  # Relative to the workspace, "a/b/c"; as base64 where a name is no UTF-8. Exactly one of the two.
+  entry @3 :Text $Http.text(min = 30, max = 40);
+  # Id of the action whose copy is brought back. Absent: the newest of this path.
+  approval @4 :Approval;
+}
+
+struct FileDiff {
+  workspace @0 :Text $Http.required $Http.text(min = 1, max = 64);
+  path @1 :Text $Http.text(min = 1, max = 4095);
+  pathBase64 @2 :Text $Http.text(min = 1, max = 5460);
+  # Relative to the workspace, "a/b/c"; as base64 where a name is no UTF-8. Exactly one of the two.
+  content @3 :Text $Http.text(max = 1048576);
+  contentBase64 @4 :Text $Http.text(max = 1398104);
+  oldText @5 :Text $Http.text(min = 1, max = 262144);
+  newText @6 :Text $Http.text(max = 262144);
+  replaceAll @7 :Bool;
+  entry @8 :Text $Http.text(min = 30, max = 40);
+  # What a write of the content, an edit or, with none of these, a restoration would change.
+  detail @9 :Bool;
+  # The lines themselves, masked, beside the counts.
 }

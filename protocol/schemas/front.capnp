@@ -7,6 +7,7 @@ using Cxx = import "/capnp/c++.capnp";
 using Common = import "common.capnp";
 using Http = import "http.capnp";
 using Api = import "api.capnp";
+using Status = import "status.capnp";
 $Cxx.namespace("factionos::schema");
 
 interface Refusals {
@@ -25,12 +26,12 @@ struct Login {
   problem @3 :Common.Problem;
   # unauthenticated, forbidden or rateLimited.
   withheld @4 :List(Text);
-  # Fields of Api.Snapshot that policy keeps from this principal: their routes, and streams of them, answer policyBlocked.
+  # Fields of Status.Snapshot that policy keeps from this principal: their routes, and streams of them, answer policyBlocked.
   refusals @5 :Refusals;
 }
 
 interface SnapshotSink {
-  publish @0 (snapshot :Api.Snapshot, loginEpoch :UInt64) -> ();
+  publish @0 (snapshot :Status.Snapshot, loginEpoch :UInt64) -> ();
   # A changed loginEpoch: forget every cached Login (a token was revoked, policy was read again).
   shutdown @1 (graceMs :UInt32) -> ();
   # Accept no more, finish what is under way, exit.

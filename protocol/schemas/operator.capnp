@@ -6,7 +6,8 @@
 using Cxx = import "/capnp/c++.capnp";
 using Common = import "common.capnp";
 using Http = import "http.capnp";
-using Api = import "api.capnp";
+using Actions = import "actions.capnp";
+using Status = import "status.capnp";
 $Cxx.namespace("factionos::schema");
 
 struct Token { name @0 :Text; scopes @1 :List(Http.Scope); createdAt @2 :Int64 $Http.time; revoked @3 :Bool; }
@@ -26,9 +27,9 @@ struct Grant {
 }
 
 interface Operator {
-  actions @0 (state :Common.ActionState) -> (actions :List(Api.Action));
-  action @1 (id :Text) -> (action :Api.Action, problem :Common.Problem);
-  decide @2 (id :Text, expectedRevision :UInt64, verdict :Common.Verdict, reason :Text, proof :Text) -> (action :Api.Action, problem :Common.Problem);
+  actions @0 (state :Common.ActionState) -> (actions :List(Actions.Action));
+  action @1 (id :Text) -> (action :Actions.Action, problem :Common.Problem);
+  decide @2 (id :Text, expectedRevision :UInt64, verdict :Common.Verdict, reason :Text, proof :Text) -> (action :Actions.Action, problem :Common.Problem);
   reveal @3 (id :Text) -> (text :Text, totalBytes :UInt64, hiddenBytes :UInt64, problem :Common.Problem);
   # From memory, only while the action waits. Control, bidi and invisible code points are already made visible.
   grantAdd @4 (grant :Grant) -> (id :Text, problem :Common.Problem);
@@ -41,10 +42,10 @@ interface Operator {
   policyReload @10 () -> (revision :UInt64, problem :Common.Problem);
   # The broker reads policy.toml again; on an error the old one stays and the problem's detail names line and field.
   policyShow @11 () -> (revision :UInt64, rules :List(Text));
-  auditList @12 (after :UInt64, limit :UInt16) -> (records :List(Api.AuditRecord), next :UInt64);
-  auditVerify @13 () -> (verdict :Api.AuditVerdict);
+  auditList @12 (after :UInt64, limit :UInt16) -> (records :List(Status.AuditRecord), next :UInt64);
+  auditVerify @13 () -> (verdict :Status.AuditVerdict);
   workspaceReload @14 () -> (problem :Common.Problem);
-  status @15 () -> (diagnostics :Api.Diagnostics);
+  status @15 () -> (diagnostics :Status.Diagnostics);
 }
 
 interface OperatorGate {
