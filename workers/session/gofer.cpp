@@ -131,16 +131,20 @@ bool isObserved(const sandbox::Notification& call) {
   }
 }
 
+// What only the caller can tell is asked while it waits: one that is denied may end at once.
 void observe(const sandbox::NotifyListener& listener, const sandbox::Notification& call, Observer& observer) {
   const bool byDescriptor = call.number == SYS_openat || call.number == SYS_execveat;
   const bool executes = call.number == SYS_execve || call.number == SYS_execveat;
-  const Caller caller(listener, call, Waits::kNo);
+  const Caller waiting(listener, call);
   std::string path;
-  const int error = caller.path(byDescriptor ? 1 : 0, path);
+  sandbox::Fd start;
+  int error = waiting.path(byDescriptor ? 1 : 0, path);
+  if (error == 0 && !path.empty() && path.front() != '/')
+    error = waiting.start(byDescriptor ? waiting.number(0) : AT_FDCWD, start);
   listener.letGoOn(call.id);
   if (error == 0)
-    observer.look(executes ? DeniedOperation::kExecute : DeniedOperation::kRead, caller,
-                  byDescriptor ? caller.number(0) : AT_FDCWD, path);
+    observer.look(executes ? DeniedOperation::kExecute : DeniedOperation::kRead,
+                  Caller(listener, call, Waits::kNo), std::move(start), path);
 }
 
 // Trees that the command may read whatever lies in them.

@@ -54,13 +54,16 @@ pid_t processOf(const std::string& path) {
 }  // namespace
 
 int Walk::to(int directory, const std::string& path, Location& location) {
-  if (path.empty()) return ENOENT;
   sandbox::Fd start;
-  if (path.front() == '/') {
-    start = root();
-  } else if (const int error = caller_.start(directory, start); error != 0) {
-    return error;
+  if (!path.empty() && path.front() != '/') {
+    if (const int error = caller_.start(directory, start); error != 0) return error;
   }
+  return from(std::move(start), path, location);
+}
+
+int Walk::from(sandbox::Fd start, const std::string& path, Location& location) {
+  if (path.empty()) return ENOENT;
+  if (path.front() == '/') start = root();
   return start ? settle(std::move(start), path, location) : errno;
 }
 

@@ -27,6 +27,8 @@ class Walk {
 
   // 0 or an errno. The last part is not followed.
   int to(int directory, const std::string& path, Location& location);
+  // The same, of a path that begins at `start`, or at the root if it begins with a slash.
+  int from(sandbox::Fd start, const std::string& path, Location& location);
   // The last part is a link: on to where it leads.
   int follow(Location& location);
 

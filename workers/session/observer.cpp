@@ -36,6 +36,16 @@ std::string pathOf(const Location& location) {
   return location.directory == "/" ? "/" + location.name : location.directory + "/" + location.name;
 }
 
+// What a relative path leads to without a link and without "..", is where the caller is, which is its own.
+bool isWithoutLinks(int start, const std::string& path) {
+  if (path.starts_with("..") || path.find("/..") != std::string::npos) return false;
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_NO_SYMLINKS;
+  const sandbox::Fd file(static_cast<int>(syscall(SYS_openat2, start, path.c_str(), &how, sizeof how)));
+  return file || errno != ELOOP;
+}
+
 bool isLast(const Location& location, mode_t& mode) {
   struct stat status {};
   if (fstatat(location.parent.get(), location.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return false;
@@ -80,24 +90,12 @@ bool Observer::isPlain(const std::string& path) const {
                              [&path](const std::string& tree) { return isWithin(path, tree); });
 }
 
-// What a relative path leads to without a link and without "..", is where the caller is, which is its own.
-bool Observer::isWithoutLinks(const Caller& caller, int directory, const std::string& path) const {
-  if (path.front() == '/' || path.starts_with("..") || path.find("/..") != std::string::npos) return false;
-  sandbox::Fd start;
-  if (caller.start(directory, start) != 0) return true;
-  open_how how{};
-  how.flags = O_PATH | O_CLOEXEC;
-  how.resolve = RESOLVE_NO_SYMLINKS;
-  const sandbox::Fd file(static_cast<int>(syscall(SYS_openat2, start.get(), path.c_str(), &how, sizeof how)));
-  return file || errno != ELOOP;
-}
-
-void Observer::look(DeniedOperation operation, const Caller& caller, int directory, const std::string& path) {
-  if (path.empty() || (path.front() == '/' && isPlain(path))) return;
-  if (isWithoutLinks(caller, directory, path)) return;
+void Observer::look(DeniedOperation operation, const Caller& caller, sandbox::Fd start,
+                    const std::string& path) {
+  if (path.empty() || (path.front() == '/' ? isPlain(path) : isWithoutLinks(start.get(), path))) return;
   Location location;
   Walk walk(caller);
-  int error = walk.to(directory, path, location);
+  int error = walk.from(std::move(start), path, location);
   mode_t mode = 0;
   for (int i = 0; error == 0 && !location.file && i < kMostLinks && isLast(location, mode) && S_ISLNK(mode);
        ++i) {

@@ -48,11 +48,11 @@ class Observer final : public Failures {
   // A call of FileCalls that the kernel refused.
   void failed(DeniedOperation operation, const Location& location, int error) override;
   // A call that goes on meanwhile: opening for reading, or executing.
-  void look(DeniedOperation operation, const Caller& caller, int directory, const std::string& path);
+  // A relative path begins at `start`.
+  void look(DeniedOperation operation, const Caller& caller, sandbox::Fd start, const std::string& path);
 
  private:
   [[nodiscard]] bool isPlain(const std::string& path) const;
-  [[nodiscard]] bool isWithoutLinks(const Caller& caller, int directory, const std::string& path) const;
   void lookAt(DeniedOperation operation, const Location& location);
   void lookOutside(DeniedOperation operation, const std::string& path);
   void count(DeniedOperation operation, DenialSource source, std::string_view path);
