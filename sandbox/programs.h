@@ -26,7 +26,7 @@ struct BuiltProgram {
 };
 
 // From now on compile() takes from `programs` what has a policy's very form, and asks libseccomp for the
-// rest. Borrowed for the life of the process; called once, by main().
+// rest. Borrowed for the life of the process; called by main().
 void useBuiltPrograms(std::span<const BuiltProgram> programs);
 
 // The program built for this form, or nullptr.

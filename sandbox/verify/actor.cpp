@@ -132,10 +132,14 @@ void raiseLimits() {
 
 void enterSetting(const Part& part, const NamespacePosture& namespaces) {
   if (part.setting.depth == Depth::kOpen) return;
-  bool first = true;
-  for (Policy& policy : part.subject.policies(part.world, namespaces)) {
+  std::vector<Policy> policies = part.subject.policies(part.world, namespaces);
+  for (Policy& policy : policies) {
     if (part.setting.depth == Depth::kAlone) policy = only(part.setting.layer, std::move(policy));
     if (part.setting.depth == Depth::kNamespaces) policy = only(Layer::kNamespaces, std::move(policy));
+  }
+  part.shelf.provide(policies);
+  bool first = true;
+  for (const Policy& policy : policies) {
     if (first) {
       part.subject.enter(policy, namespaces);
     } else {
@@ -151,8 +155,8 @@ void enterSetting(const Part& part, const NamespacePosture& namespaces) {
   int seen = 0;
   while (desk.waitUntil([&] { return desk.asked != seen; }, kIdle)) {
     seen = desk.asked;
+    if (desk.isOver()) break;
     const Act* const act = desk.act;
-    if (act == nullptr) break;
     errno = 0;
     const long result = act->act(part.world, desk.evidence);
     desk.evidence.error = result < 0 ? errno : 0;
@@ -174,7 +178,7 @@ void enterSetting(const Part& part, const NamespacePosture& namespaces) {
     if (write(kLineDescriptor, &byte, 1) != 1) _exit(0);
     desk.phase = Desk::Phase::kUnentered;
     desk.changed();
-    if (!desk.waitUntil([&] { return desk.mayEnter.load(); }, kIdle)) _exit(0);
+    if (!desk.waitUntil([&] { return desk.mayEnter.load(); }, kIdle) || desk.isOver()) _exit(0);
     enterSetting(part, namespaces);
     desk.phase = Desk::Phase::kEntered;
     desk.changed();

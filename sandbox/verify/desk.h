@@ -38,6 +38,8 @@ struct Desk {
   int error = 0;
   std::array<char, 48> reason = {};
 
+  // Nothing more is asked.
+  [[nodiscard]] bool isOver() const { return asked != 0 && act == nullptr; }
   // Tells the others that something has changed.
   void changed();
   // Until it holds, or for so long. False: time is over.

@@ -2,16 +2,19 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <iterator>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <system_error>
 #include <utility>
 
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,25 +31,26 @@ using Depth = Setting::Depth;
 // The stages of one subject: one for each setting, kept until an act has used it up.
 class Theatre {
  public:
-  Theatre(World& world, const Subject& subject, std::size_t& tries)
-      : world_(world), subject_(subject), tries_(tries) {}
+  Theatre(World& world, const Subject& subject, Shelf& shelf, std::size_t& tries)
+      : world_(world), subject_(subject), shelf_(shelf), tries_(tries) {}
 
   // Each act once a setting, however many guarantees ask.
-  Seen attempt(const Act& act, Setting setting) {
+  Seen attempt(const Act& act, Setting setting, Allowed allowed = Allowed::kNo) {
     const auto key = std::pair(&act, setting);
     if (const auto found = seen_.find(key); found != seen_.end()) return found->second;
-    return seen_.emplace(key, attemptNow(act, setting)).first->second;
+    return seen_.emplace(key, attemptNow(act, setting, allowed)).first->second;
   }
 
  private:
-  Seen attemptNow(const Act& act, Setting setting) {
+  Seen attemptNow(const Act& act, Setting setting, Allowed allowed) {
     // What can't be entered once can't be entered again.
     if (const auto found = refused_.find(setting); found != refused_.end()) return found->second;
     std::unique_ptr<Stage>& stage = stages_[setting];
-    if (stage == nullptr || !stage->usable() || act.control == Control::kUnentered)
-      stage = std::make_unique<Stage>(world_, subject_, setting);
+    const bool unentered = setting.depth == Depth::kNamespaces && act.control == Control::kUnentered;
+    if (stage == nullptr || !stage->usable() || unentered)
+      stage = std::make_unique<Stage>(world_, subject_, setting, shelf_);
     ++tries_;
-    const Seen seen = stage->attempt(act);
+    const Seen seen = stage->attempt(act, allowed);
     if (!stage->usable()) stage.reset();
     if (seen.ending == Seen::Ending::kNotEntered) refused_.emplace(setting, seen);
     if (seen.happened || (seen.ending == Seen::Ending::kReturned && seen.error == 0)) world_.reset();
@@ -55,6 +59,7 @@ class Theatre {
 
   World& world_;
   const Subject& subject_;
+  Shelf& shelf_;
   std::size_t& tries_;
   std::map<Setting, std::unique_ptr<Stage>> stages_;
   std::map<Setting, Seen> refused_;
@@ -69,24 +74,21 @@ Setting controlOf(const Act& act) {
 class Examination {
  public:
   Examination(const Order& order, Report& report)
-      : order_(order), report_(report), world_(report.facts.support.namespaces) {}
+      : order_(order),
+        report_(report),
+        world_(report.facts.support.namespaces),
+        everybody_(world_, nobody_, shelf_, report.tries) {}
 
-  void run() {
-    for (const Subject& subject : order_.subjects) {
-      examine(subject);
-    }
-  }
-
- private:
   void examine(const Subject& subject) {
     world_.environment =
         subject.environment ? subject.environment(presentEnvironment()) : std::vector<std::string>();
-    Theatre theatre(world_, subject, report_.tries);
+    Theatre theatre(world_, subject, shelf_, report_.tries);
     for (const Guarantee& guarantee : order_.guarantees) {
       if (guarantee.profile == subject.name) report_.findings.push_back(judge(guarantee, theatre));
     }
   }
 
+ private:
   std::vector<const char*> presentEnvironment() {
     present_ = world_.variable + "=" + world_.variableValue;
     std::vector<const char*> variables = {present_.c_str()};
@@ -114,7 +116,7 @@ class Examination {
       finding.probes.push_back(probe(guarantee.layer, *findAct(name), theatre));
     }
     const Act& allowed = *findAct(guarantee.allowed);
-    conclude(finding, allowed, theatre.attempt(allowed, {Depth::kWhole, Layer::kSeccomp}));
+    conclude(finding, allowed, theatre.attempt(allowed, {Depth::kWhole, Layer::kSeccomp}, Allowed::kYes));
     return finding;
   }
 
@@ -137,21 +139,20 @@ class Examination {
 
   // Without a sandbox all profiles are alike.
   Seen openControl(const Act& act) {
-    if (const auto found = open_.find(&act); found != open_.end()) return found->second;
     const std::vector<std::string> environment = std::exchange(world_.environment, {});
     for (const char* const variable : presentEnvironment()) world_.environment.emplace_back(variable);
-    Theatre theatre(world_, nobody_, report_.tries);
-    const Seen seen = theatre.attempt(act, {Depth::kOpen, Layer::kSeccomp});
+    const Seen seen = everybody_.attempt(act, {Depth::kOpen, Layer::kSeccomp});
     world_.environment = environment;
-    return open_.emplace(&act, seen).first->second;
+    return seen;
   }
 
   const Order& order_;
   Report& report_;
+  Shelf shelf_;
   World world_;
   const Subject nobody_{};
+  Theatre everybody_;
   std::string present_;
-  std::map<const Act*, Seen> open_;
 };
 
 constexpr std::size_t kMostProcesses = 4;
@@ -162,24 +163,45 @@ std::size_t processesFor(std::size_t subjects) {
                                  std::min(subjects, kMostProcesses));
 }
 
-// Every n-th subject is one process's, with a world of its own: dear and cheap profiles lie beside each
-// other.
+// A process with a world of its own, which takes one subject after the other until none is left.
 struct Prover {
-  std::vector<Subject> subjects;
   pid_t pid = -1;
   Fd result;
 };
 
-[[noreturn]] void prove(const Order& order, const Prover& prover, const Facts& facts, const Fd& out,
-                        pid_t parent) {
+// What the provers take from, the dearest first: memory that all of them share.
+class Queue {
+ public:
+  explicit Queue(std::vector<Subject> subjects) : subjects_(std::move(subjects)) {
+    void* const memory =
+        mmap(nullptr, sizeof *taken_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "shared memory");
+    taken_ = new (memory) std::atomic<std::size_t>(0);
+  }
+  ~Queue() { munmap(taken_, sizeof *taken_); }
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  [[nodiscard]] const std::vector<Subject>& subjects() const { return subjects_; }
+  const Subject* take() {
+    const std::size_t index = (*taken_)++;
+    return index < subjects_.size() ? &subjects_[index] : nullptr;
+  }
+
+ private:
+  std::vector<Subject> subjects_;
+  std::atomic<std::size_t>* taken_;
+};
+
+[[noreturn]] void prove(const Order& order, Queue& queue, const Facts& facts, const Fd& out, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (getppid() != parent) _exit(1);
   std::string text;
   try {
     Report report;
     report.facts = facts;
-    const Order share{prover.subjects, order.guarantees, {}, order.required};
-    Examination(share, report).run();
+    Examination examination(order, report);
+    while (const Subject* const subject = queue.take()) examination.examine(*subject);
     text = written(report.findings, report.tries, order.guarantees);
   } catch (const std::exception&) {
     _exit(1);  // what it leaves out is told as lost
@@ -193,12 +215,12 @@ struct Prover {
   _exit(0);
 }
 
-void start(const Order& order, Prover& prover, const Facts& facts) {
+void start(const Order& order, Queue& queue, Prover& prover, const Facts& facts) {
   Pipe pipe = makePipe();
   const pid_t parent = getpid();
   prover.pid = fork();
   if (prover.pid < 0) throw std::system_error(errno, std::generic_category(), "fork");
-  if (prover.pid == 0) prove(order, prover, facts, pipe.write, parent);
+  if (prover.pid == 0) prove(order, queue, facts, pipe.write, parent);
   prover.result = std::move(pipe.read);
 }
 
@@ -212,26 +234,35 @@ std::string readAll(const Fd& from) {
   return text;
 }
 
-std::vector<Finding> lost(const Order& order, const Prover& prover) {
-  std::vector<Finding> findings;
+// Of subjects that were to be examined, what nobody has told of.
+void addLost(const Order& order, const std::vector<Subject>& subjects, Report& report) {
   for (const Guarantee& guarantee : order.guarantees) {
-    if (std::ranges::find(prover.subjects, guarantee.profile, &Subject::name) == prover.subjects.end())
+    if (std::ranges::find(subjects, guarantee.profile, &Subject::name) == subjects.end() ||
+        std::ranges::find(report.findings, &guarantee, &Finding::guarantee) != report.findings.end())
       continue;
     Finding finding;
     finding.guarantee = &guarantee;
     finding.counts = true;
     finding.cause = "the process that was to prove it could not, or was lost";
-    findings.push_back(std::move(finding));
+    report.findings.push_back(std::move(finding));
   }
-  return findings;
 }
 
 void collect(const Order& order, Prover& prover, Report& report) {
   std::optional<Share> share = parsed(readAll(prover.result), order.guarantees);
   waitpid(prover.pid, nullptr, 0);
-  if (!share) share = Share{lost(order, prover), 0};
+  if (!share) return;
   report.tries += share->tries;
   std::ranges::move(share->findings, std::back_inserter(report.findings));
+}
+
+// By how much there is to try; entering namespaces takes as long as the rest of an entry.
+std::size_t costOf(const Order& order, const Subject& subject) {
+  std::size_t acts = 0;
+  for (const Guarantee& guarantee : order.guarantees) {
+    if (guarantee.profile == subject.name) acts += guarantee.forbidden.size();
+  }
+  return anyWanted(subject.namespaces) ? 2 * acts : acts;
 }
 
 std::vector<Subject> chosen(const Order& order) {
@@ -239,6 +270,8 @@ std::vector<Subject> chosen(const Order& order) {
   std::ranges::copy_if(order.subjects, std::back_inserter(subjects), [&](const Subject& subject) {
     return order.profile.empty() || order.profile == subject.name || order.profile == subject.role;
   });
+  std::ranges::stable_sort(subjects, std::ranges::greater(),
+                           [&](const Subject& subject) { return costOf(order, subject); });
   return subjects;
 }
 
@@ -282,12 +315,11 @@ Report verify(const Order& order) {
   signal(SIGCHLD, SIG_DFL);  // whoever ignores it could not wait for anybody
   Report report;
   report.facts = gatherFacts();
-  const std::vector<Subject> subjects = chosen(order);
-  std::vector<Prover> provers(processesFor(subjects.size()));
-  for (std::size_t each = 0; each < subjects.size(); ++each)
-    provers[each % provers.size()].subjects.push_back(subjects[each]);
-  for (Prover& prover : provers) start(order, prover, report.facts);
+  Queue queue(chosen(order));
+  std::vector<Prover> provers(processesFor(queue.subjects().size()));
+  for (Prover& prover : provers) start(order, queue, prover, report.facts);
   for (Prover& prover : provers) collect(order, prover, report);
+  addLost(order, queue.subjects(), report);
   std::ranges::sort(report.findings, {}, &Finding::guarantee);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return report;

@@ -74,7 +74,8 @@ std::string Seen::text() const {
   return error == 0 ? (happened ? "worked" : "without effect") : std::string(errnoName(error));
 }
 
-Stage::Stage(World& world, const Subject& subject, Setting setting) : world_(world), setting_(setting) {
+Stage::Stage(World& world, const Subject& subject, Setting setting, Shelf& shelf)
+    : world_(world), setting_(setting) {
   void* const memory = mmap(nullptr, sizeof(Desk), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) failed("shared memory");
   desk_ = new (memory) Desk;
@@ -92,7 +93,7 @@ Stage::Stage(World& world, const Subject& subject, Setting setting) : world_(wor
   warden_ = fork();
   if (warden_ < 0) failed("fork");
   if (warden_ == 0) {
-    Part part{world, subject, setting, *desk_, theirs.get(), writeEnd.get()};
+    Part part{world, subject, setting, shelf, *desk_, theirs.get(), writeEnd.get()};
     playWarden(part);
   }
 }
@@ -135,7 +136,7 @@ void Stage::waitUntilEntered(Control control) {
   desk_->waitUntil([&] { return ended() || desk_->phase == Desk::Phase::kEntered; }, kPatience);
 }
 
-Seen Stage::attempt(const Act& act) {
+Seen Stage::attempt(const Act& act, Allowed allowed) {
   const bool before = act.control == Control::kUnentered && setting_.depth == Setting::Depth::kNamespaces;
   waitUntilEntered(before ? Control::kUnentered : Control::kOpen);
   if (desk_->phase == Desk::Phase::kFailed || desk_->phase == Desk::Phase::kStarting) {
@@ -149,7 +150,7 @@ Seen Stage::attempt(const Act& act) {
   world_.desk = desk_;
   world_.line = line_.get();
   world_.actor = actor_;
-  if (act.act == nullptr) return look(act, {});
+  if (act.act == nullptr) return look(act, allowed, {});
   desk_->evidence = {};
   desk_->act = &act;
   const int number = ++desk_->asked;
@@ -164,15 +165,14 @@ Seen Stage::attempt(const Act& act) {
   } else {
     seen = howItEnded();
   }
-  return look(act, seen);
+  return look(act, allowed, seen);
 }
 
-Seen Stage::look(const Act& act, Seen seen) {
+Seen Stage::look(const Act& act, Allowed allowed, Seen seen) {
   if (act.look == Look::kAfterEnd) end();
   seen.happened = act.happened != nullptr ? act.happened(world_, desk_->evidence)
                                           : seen.ending == Seen::Ending::kReturned && seen.error == 0;
-  // What came to pass may have changed this process, too.
-  if (seen.happened || seen.ending != Seen::Ending::kReturned) usable_ = false;
+  if ((seen.happened && allowed == Allowed::kNo) || seen.ending != Seen::Ending::kReturned) usable_ = false;
   return seen;
 }
 

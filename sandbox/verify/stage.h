@@ -6,6 +6,7 @@
 
 #include "sandbox/verify/act.h"
 #include "sandbox/verify/desk.h"
+#include "sandbox/verify/shelf.h"
 #include "sandbox/verify/subject.h"
 #include "sandbox/verify/world.h"
 
@@ -40,20 +41,24 @@ struct Seen {
   [[nodiscard]] std::string text() const;  // "EACCES", "SIGSYS (openat)", …
 };
 
+// Whether a process in which an act came to pass can be asked for another: what a profile allows leaves it
+// what it was, what has got through may have changed it.
+enum class Allowed { kNo, kYes };
+
 class Stage {
  public:
-  // Forks. `world` and `subject` outlive it.
-  Stage(World& world, const Subject& subject, Setting setting);
+  // Forks. `world`, `subject` and `shelf` outlive it.
+  Stage(World& world, const Subject& subject, Setting setting, Shelf& shelf);
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
   ~Stage();
 
-  Seen attempt(const Act& act);
+  Seen attempt(const Act& act, Allowed allowed);
   [[nodiscard]] bool usable() const { return usable_; }
 
  private:
   void waitUntilEntered(Control control);
-  Seen look(const Act& act, Seen seen);
+  Seen look(const Act& act, Allowed allowed, Seen seen);
   Seen howItEnded() const;
   void end();
 
@@ -72,6 +77,7 @@ struct Part {
   World& world;
   const Subject& subject;
   Setting setting;
+  Shelf& shelf;
   Desk& desk;
   int line;
   int events;
