@@ -23,7 +23,8 @@ std::string_view allowedToCommand(std::string_view profile, std::string_view id)
 std::string_view allowedIn(std::string_view profile, std::string_view id) {
   if (profile == "broker") return "write-home";
   if (profile == "session-running") return "read-proc";
-  if (profile == "file" && id.starts_with("files.")) return "write-workspace";
+  const bool writes = profile == "file" || profile == "git-write";
+  if (writes && id.starts_with("files.")) return "write-workspace";
   return profile.starts_with("command") ? allowedToCommand(profile, id) : "write-line";
 }
 

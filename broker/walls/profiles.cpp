@@ -8,6 +8,7 @@
 #include "workers/container/policy.h"
 #include "workers/file/policy.h"
 #include "workers/front/policy.h"
+#include "workers/git/policy.h"
 #include "workers/launcher/policy.h"
 #include "workers/pty/policy.h"
 #include "workers/session/gofer_policy.h"
@@ -38,6 +39,11 @@ sandbox::Policy pty(const Scene&) {
 
 sandbox::Policy file(const Scene& scene) {
   return file::policy(scene.workspace);
+}
+
+template <git::Access access>
+sandbox::Policy gitWorker(const Scene& scene) {
+  return git::policy(access, {scene.workspace});
 }
 
 sandbox::Policy container(const Scene&) {
@@ -95,6 +101,10 @@ constexpr std::array kProfiles = {
     Profile{"front", "front", "parses what strangers send over HTTP", "launcher", nullptr, front},
     Profile{"pty", "pty", "pumps the bytes of one terminal", "launcher", nullptr, pty},
     Profile{"file", "file", "reads and changes the files of one workspace", "launcher", nullptr, file},
+    Profile{"git-read", "git", "reads one repository by libgit2", "launcher", nullptr,
+            gitWorker<git::Access::kRead>},
+    Profile{"git-write", "git", "changes one repository by libgit2", "launcher", nullptr,
+            gitWorker<git::Access::kWrite>},
     Profile{"container", "container", "speaks to one container engine, which may be root", "launcher",
             nullptr, container},
     Profile{"session", "session", "resolves and hashes one command, builds its sandbox", "launcher", nullptr,

@@ -30,6 +30,8 @@ inline const std::vector<std::string_view> kAll = {"broker",
                                                    "front",
                                                    "pty",
                                                    "file",
+                                                   "git-read",
+                                                   "git-write",
                                                    "container",
                                                    "session",
                                                    "session-running",
@@ -41,9 +43,9 @@ inline const std::vector<std::string_view> kAll = {"broker",
                                                    "command-full",
                                                    "command-plain",
                                                    "command-full-plain"};
-inline const std::vector<std::string_view> kListed = {"broker", "front",     "pty",
-                                                      "file",   "container", "session-running",
-                                                      "keeper", "gofer",     "gofer-plain"};  // allow by list
+inline const std::vector<std::string_view> kListed = {
+    "broker",    "front",           "pty",    "file",  "git-read",   "git-write",
+    "container", "session-running", "keeper", "gofer", "gofer-plain"};  // allow by list
 inline const std::vector<std::string_view> kGofers = {"gofer", "gofer-plain"};
 inline const std::vector<std::string_view> kTrusted = {"launcher",
                                                        "session"};  // deny by list, above the commands
@@ -52,9 +54,9 @@ inline const std::vector<std::string_view> kCommands = {"command", "command-loop
 inline const std::vector<std::string_view> kSpacious = {"command", "command-loopback", "command-full"};
 inline const std::vector<std::string_view> kPlain = {"command-plain", "command-full-plain"};
 
-inline const std::vector<std::string_view> kOurs = {"broker", "launcher",  "front",      "pty",
-                                                    "file",   "container", "session",    "session-running",
-                                                    "keeper", "gofer",     "gofer-plain"};
+inline const std::vector<std::string_view> kOurs = {
+    "broker",    "launcher", "front",           "pty",    "file",  "git-read",   "git-write",
+    "container", "session",  "session-running", "keeper", "gofer", "gofer-plain"};
 
 std::vector<Row> fileRows();
 std::vector<Row> processRows();

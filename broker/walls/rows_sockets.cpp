@@ -13,7 +13,8 @@ std::vector<Row> socketRows() {
   unlisted.insert(unlisted.end(), {"connect-engine", "connect-abstract", "connect-operator"});
   return {
       {"sockets.any",
-       {"front", "pty", "file", "container", "session-running", "keeper", "gofer", "gofer-plain"},
+       {"front", "pty", "file", "git-read", "git-write", "container", "session-running", "keeper", "gofer",
+        "gofer-plain"},
        "makes and connects no socket",
        Layer::kSeccomp,
        kRequired,
@@ -90,7 +91,8 @@ std::vector<Row> socketRows() {
        Feature::kNetworkNamespace,
        {"connect-abstract"}},
       {"sockets.abstract-scope",
-       {"command-full", "broker", "front", "pty", "file", "container", "session-running"},
+       {"command-full", "broker", "front", "pty", "file", "git-read", "git-write", "container",
+        "session-running"},
        "reaches no abstract socket of others",
        Layer::kLandlock,
        kOptional,

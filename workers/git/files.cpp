@@ -3,37 +3,76 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdint>
+#include <string_view>
+#include <utility>
 
 #include <fcntl.h>
-#include <linux/openat2.h>
-#include <sys/syscall.h>
+#include <linux/stat.h>
 #include <unistd.h>
 
 namespace factionos::git {
 namespace {
 
-sandbox::Fd open2(int directory, const std::string& path, int flags, mode_t mode, std::uint64_t resolve) {
-  open_how how{};
-  how.flags = static_cast<unsigned>(flags | O_CLOEXEC);
-  how.mode = mode;
-  how.resolve = resolve;
-  return sandbox::Fd(static_cast<int>(syscall(SYS_openat2, directory, path.c_str(), &how, sizeof how)));
+enum class Reach { kBeneath, kAnywhere };
+
+// 0 where the kernel does not tell.
+std::uint64_t mountOf(int directory) {
+  struct statx status {};
+  if (statx(directory, "", AT_EMPTY_PATH, STATX_MNT_ID, &status) != 0) return 0;
+  return status.stx_mnt_id;
+}
+
+bool isLink(int directory, const std::string& name) {
+  struct stat status {};
+  return fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode);
+}
+
+// One component after the other, each opened in the directory before it and never through a link. openat2
+// would walk as safely in one call; but its mode lies behind a pointer that no filter reads, and a worker
+// that turned bad could make set-user-id files with it.
+sandbox::Fd walk(int directory, std::string_view path, int flags, mode_t mode, Reach reach) {
+  const std::uint64_t mount = reach == Reach::kBeneath ? mountOf(directory) : 0;
+  sandbox::Fd at;
+  do {
+    const std::size_t end = std::min(path.find('/'), path.size());
+    const std::string name(path.substr(0, end));
+    path.remove_prefix(std::min(end + 1, path.size()));
+    if (name.empty() || (reach == Reach::kBeneath && name == "..")) {
+      errno = name.empty() ? ENOENT : EXDEV;
+      return {};
+    }
+    const int how = path.empty() ? flags : O_PATH | O_DIRECTORY;
+    const int from = at ? at.get() : directory;
+    sandbox::Fd next(openat(from, name.c_str(), how | O_NOFOLLOW | O_CLOEXEC, mode));
+    if (!next && errno == ENOTDIR) errno = isLink(from, name) ? ELOOP : ENOTDIR;
+    at = std::move(next);
+    if (at && reach == Reach::kBeneath && mountOf(at.get()) != mount) {
+      at.reset();
+      errno = EXDEV;
+    }
+  } while (at && !path.empty());
+  return at;
 }
 
 }  // namespace
 
 sandbox::Fd openBeneath(int directory, const std::string& path, int flags, mode_t mode) {
-  return open2(directory, path, flags, mode,
-               RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV);
+  return walk(directory, path, flags, mode, Reach::kBeneath);
 }
 
 sandbox::Fd openDirectory(const std::string& path) {
-  return open2(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+  sandbox::Fd root(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (path == "/" || !root) return root;
+  if (!path.starts_with('/')) {
+    errno = EINVAL;
+    return {};
+  }
+  return walk(root.get(), std::string_view(path).substr(1), O_PATH | O_DIRECTORY, 0, Reach::kAnywhere);
 }
 
 std::optional<std::string> readSmall(int directory, const std::string& path, std::size_t most) {
-  const sandbox::Fd file =
-      open2(directory, path, O_RDONLY | O_NONBLOCK, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+  const sandbox::Fd file = walk(directory, path, O_RDONLY | O_NONBLOCK, 0, Reach::kAnywhere);
   struct stat status {};
   if (!file || fstat(file.get(), &status) != 0) return std::nullopt;
   if (!S_ISREG(status.st_mode)) {

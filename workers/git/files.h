@@ -11,7 +11,8 @@
 
 namespace factionos::git {
 
-// openat2 below `directory`: no symbolic link and no mount trick on the way, ".." neither. Empty with errno.
+// Below `directory`: no symbolic link and no mount point on the way or at its end, ".." neither. Empty with
+// errno.
 sandbox::Fd openBeneath(int directory, const std::string& path, int flags, mode_t mode = 0);
 
 // An absolute path without any symbolic link, as O_PATH | O_DIRECTORY. Empty with errno.

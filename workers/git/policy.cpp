@@ -1,7 +1,10 @@
 #include "workers/git/policy.h"
 
+#include <algorithm>
 #include <cerrno>
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "sandbox/families.h"
@@ -25,6 +28,45 @@ sandbox::Family narrowing() {
   return {"narrowing", {{kLandlockCreateRuleset, {}}, {kLandlockAddRule, {}}, {kLandlockRestrictSelf, {}}}};
 }
 
+constexpr std::uint64_t kSetId = S_ISUID | S_ISGID;
+constexpr std::uint64_t kMakes = O_CREAT | (O_TMPFILE & ~O_DIRECTORY);
+
+// Of a mode everything but the set-user-id and the set-group-id bit. openat2, whose mode no filter sees, is
+// not among them.
+sandbox::Family opening() {
+  return {"opening",
+          {
+              {SYS_openat, {sandbox::masked(2, kMakes, 0)}},
+              {SYS_openat, {sandbox::masked(3, kSetId, 0)}},
+#ifdef SYS_open
+              {SYS_open, {sandbox::masked(1, kMakes, 0)}},
+              {SYS_open, {sandbox::masked(2, kSetId, 0)}},
+#endif
+          }};
+}
+
+sandbox::Family modes() {
+  return {"modes",
+          {{SYS_mkdirat, {sandbox::masked(2, kSetId, 0)}},
+#ifdef SYS_mkdir
+           {SYS_mkdir, {sandbox::masked(1, kSetId, 0)}},
+#endif
+           {SYS_fchmod, {sandbox::masked(1, kSetId, 0)}},
+           {SYS_fchmodat, {sandbox::masked(2, kSetId, 0)}},
+           {sandbox::calls::kFchmodat2, {sandbox::masked(2, kSetId, 0)}}}};
+}
+
+// The family without the calls that take a mode or stand for them: opening() and modes() judge those.
+sandbox::Family withoutModes(sandbox::Family family) {
+  std::vector<int> judged = {SYS_openat2};
+  for (const sandbox::Family& other : {opening(), modes()})
+    for (const sandbox::Call& call : other.calls) judged.push_back(call.number);
+  std::erase_if(family.calls, [&judged](const sandbox::Call& call) {
+    return std::ranges::find(judged, call.number) != judged.end();
+  });
+  return family;
+}
+
 sandbox::Family wholeFileSystem() {
   return {"wholeFileSystem", {{SYS_syncfs, {}}}};
 }
@@ -42,7 +84,8 @@ sandbox::SeccompPolicy calls(Access access) {
       allow(families::socketIo(), "its line; there is no other socket, and none can be made"),
       allow(families::signals(), "its loop"),
       allow(families::threads(), "one thread for the work, so that the line is always listened to"),
-      allow(families::filesRead(), "the repository, within Landlock"),
+      allow(withoutModes(families::filesRead()), "the repository, within Landlock"),
+      allow(opening(), "leaves no file that gives its user's rights to others"),
       allow(families::processInfo(), "libraries ask who they are"),
       allow(families::randomness(), "hash tables and names of temporary files"),
       allow(narrowing(), "from its workspace to its repository"),
@@ -51,7 +94,9 @@ sandbox::SeccompPolicy calls(Access access) {
 #endif
   };
   if (access != Access::kRead) {
-    policy.rules.push_back(allow(families::filesWrite(), "objects, refs, index and working tree"));
+    policy.rules.push_back(
+        allow(withoutModes(families::filesWrite()), "objects, refs, index and working tree"));
+    policy.rules.push_back(allow(modes(), "the same of directories, and of files that are there"));
     policy.rules.push_back(allow(wholeFileSystem(), "one wait for the disk for many objects"));
   }
   return policy;

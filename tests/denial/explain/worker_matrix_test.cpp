@@ -129,8 +129,8 @@ TEST_P(WorkerMatrix, EveryAnswerIsTheKernels) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Profiles, WorkerMatrix,
-                         testing::Values("broker", "launcher", "front", "pty", "file", "container", "session",
-                                         "session-running", "keeper"),
+                         testing::Values("broker", "launcher", "front", "pty", "file", "git-read",
+                                         "git-write", "container", "session", "session-running", "keeper"),
                          [](const auto& profile) {
                            std::string name = profile.param;
                            std::ranges::replace(name, '-', '_');
