@@ -7,6 +7,7 @@
 
 #include "workers/git/index_lock.h"
 #include "workers/git/snapshot.h"
+#include "workers/git/sparse.h"
 
 namespace factionos::git {
 namespace {
@@ -200,6 +201,7 @@ Preview preview(const Opened& opened, schema::GitChange::Reader change, Patience
 Outcome carryOut(const Place& place, const std::string& actionId, schema::GitChange::Reader change,
                  const std::string& state, Patience& patience) {
   mustBeActionId(actionId);
+  if (!place.refusal && wouldWait(place)) throw repositoryRefused("no_plain_file");
   const Repository repository = openRepository(place);
   const Opened opened{place, repository.get()};
   if (snapshotOf(repository.get(), actionId)) throw Refusal{"exists", "action_has_begun"};
@@ -207,6 +209,7 @@ Outcome carryOut(const Place& place, const std::string& actionId, schema::GitCha
   if (locksIndex(change)) lock.emplace(place, repository.get(), actionId);
   const Index index = lock ? Index() : opened.index();
   git_index* used = lock ? lock->index() : index.get();
+  if (lock) unmarkWhatIsThere(opened, used);
   const Plan plan = planFor({opened, used, Store::kWrite, patience}, change);
   if (stateOf(opened, plan) != state) throw Refusal{"state_moved", "head_index_or_files"};
   if (plan.awaitsDisk) makeDurable(place.commonDir.handle.get());

@@ -5,6 +5,7 @@
 
 #include "workers/git/config_backend.h"
 #include "workers/git/files.h"
+#include "workers/git/loose_objects.h"
 
 namespace factionos::git {
 namespace {
@@ -38,7 +39,11 @@ Object baseOf(git_repository* repository, const std::string& name) {
   if (!isHex(name)) throw Refusal{"not_found", "revision"};
   git_oid id;
   must(git_oid_fromstrn(&id, name.c_str(), name.size()));
-  return make<Object>(git_object_lookup_prefix, repository, &id, name.size(), GIT_OBJECT_ANY);
+  // The whole name first: by a short one libgit2 would read a loose object itself.
+  const Odb database = make<Odb>(git_repository_odb, repository);
+  git_oid whole;
+  must(git_odb_exists_prefix(&whole, database.get(), &id, name.size()));
+  return make<Object>(git_object_lookup, repository, &whole, GIT_OBJECT_ANY);
 }
 
 Commit peeled(const Object& object) {
@@ -63,6 +68,7 @@ Repository openBare(const Directory& gitDir) {
   const Config config = makeConfig(viewOf({}, Kind::kMain).entries);
   must(git_repository_set_config(repository.get(), config.get()));
   mustBe(git_repository_path(repository.get()), gitDir);
+  readLooseObjects(repository.get(), {gitDir.path + "/objects"});
   return repository;
 }
 
@@ -75,6 +81,9 @@ Repository openRepository(const Place& place) {
   mustBe(git_repository_path(repository.get()), place.gitDir);
   mustBe(git_repository_commondir(repository.get()), place.commonDir);
   mustBe(git_repository_workdir(repository.get()), place.workTree);
+  std::vector<std::string> objects = {place.commonDir.path + "/objects"};
+  for (const Directory& alternate : place.alternates) objects.push_back(alternate.path);
+  readLooseObjects(repository.get(), std::move(objects));
   return repository;
 }
 

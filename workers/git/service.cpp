@@ -54,6 +54,7 @@ struct Worked {
 
   Opened opened() {
     if (!place.refusal && markOf(place) != place.mark) throw Refusal{"stale", "configuration"};
+    if (!place.refusal && wouldWait(place)) throw repositoryRefused("no_plain_file");
     if (!repository) repository = openRepository(place);
     return {place, repository.get()};
   }

@@ -3,6 +3,7 @@
 
 #include "workers/git/deltas.h"
 #include "workers/git/operations.h"
+#include "workers/git/sparse.h"
 #include "workers/git/texts.h"
 
 namespace factionos::git {
@@ -74,7 +75,9 @@ void fillRow(const std::string& path, const Row& row, schema::GitStatusEntry::Bu
 
 Index Opened::index() const {
   auto index = make<Index>(git_repository_index, repository);
-  must(git_index_read(index.get(), 0));
+  // What was unmarked once may have gone since.
+  must(git_index_read(index.get(), isSparseCheckout(repository) ? 1 : 0));
+  unmarkWhatIsThere(*this, index.get());
   return index;
 }
 

@@ -33,7 +33,12 @@ class History {
     }
     if (coin()) git(repo.folder(), {"pack-refs", "--all"});
     if (coin()) git(repo.folder(), {"gc", "-q"});
-    if (pick(3) == 0) conflict();
+    if (pick(3) == 0) {
+      conflict();
+    } else if (seed % 3 == 0) {
+      // Then some of what follows is made where the checkout has left files out.
+      git(repo.folder(), {"sparse-checkout", "set", "--no-cone", "/*", "!/dir/", "!/a.txt", "!/*.md"});
+    }
     for (unsigned j = 0; j < 3 + pick(6); ++j) {
       step();
       if (pick(3) == 0) runIn(repo.folder(), {"git", "add", "--", kNames[pick(kNames.size())]});

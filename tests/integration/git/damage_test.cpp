@@ -3,6 +3,8 @@
 #include <fstream>
 #include <iterator>
 
+#include <sys/stat.h>
+
 #include "git_harness.h"
 
 namespace factionos::test {
@@ -101,6 +103,40 @@ TEST(GitDamage, ReferencesAreRefusedOrNotThere) {
   git(repo.folder(), {"pack-refs", "--all"});
   damageEach(repo, repo.folder() + "/.git/packed-refs", 11);
   damageEach(repo, repo.folder() + "/.git/HEAD", 3);
+}
+
+std::string looseObject(const Repo& repo, const std::string& name) {
+  std::string id = git(repo.folder(), {"rev-parse", name});
+  while (id.ends_with('\n')) id.pop_back();
+  return repo.folder() + "/.git/objects/" + id.substr(0, 2) + "/" + id.substr(2);
+}
+
+// libgit2 1.5 inflates one that was cut short for ever.
+TEST(GitDamage, LooseObjectsAreRefused) {
+  Repo repo;
+  for (const char* name : {"HEAD", "HEAD^{tree}", "HEAD:kept.txt"})
+    EXPECT_GT(damageEach(repo, looseObject(repo, name), 29), 0U) << name;
+}
+
+TEST(GitDamage, ALooseObjectWithMoreBehindItOrOfAnotherSizeIsRefused) {
+  Repo repo;
+  const std::string path = looseObject(repo, "HEAD");
+  const std::string whole = contentOf(path);
+  replace(path, whole + "x");
+  EXPECT_TRUE(readEverything(repo, "more"));
+  fs::remove(path);
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_TRUE(readEverything(repo, "nobody writes to it"));
+  // One that claims to be larger than it is.
+  ASSERT_EQ(runIn(repo.folder(), {"python3", "-c",
+                                  "import sys,zlib,os; p=sys.argv[1]; os.remove(p); "
+                                  "open(p,'wb').write(zlib.compress(b'commit 100000\\0tree'))",
+                                  path})
+                .status,
+            0);
+  EXPECT_TRUE(readEverything(repo, "claims more"));
+  replace(path, whole);
+  EXPECT_FALSE(readEverything(repo, "whole again"));
 }
 
 TEST(GitDamage, NothingIsWrittenOverADamagedIndex) {
