@@ -89,27 +89,37 @@ FileExecutor::Answer<Results> FileExecutor::ask(const Caller& caller, const Read
       .then([this, workspace = subject.workspace, make = kj::mv(make),
              sound](std::optional<Refused>&& blocked) mutable -> kj::Promise<Reply> {
         if (blocked) return Reply(std::move(*blocked));
-        return workers_.take(*workspace)
-            .then([this, make = kj::mv(make),
-                   sound](Outcome<std::shared_ptr<ScopedWorker>>&& taken) mutable -> kj::Promise<Reply> {
-              if (auto* refused = std::get_if<Refused>(&taken)) return Reply(std::move(*refused));
-              auto worker = std::get<std::shared_ptr<ScopedWorker>>(std::move(taken));
-              auto call = make(worker->as<schema::FileWorker>());
-              return rpc::withDeadline(core_.timer, kReadLimit,
-                                       kj::Promise<capnp::Response<Results>>(call.send()))
-                  .then(
-                      [this, worker, sound](capnp::Response<Results>&& response) -> kj::Promise<Reply> {
-                        if (response.hasDenial()) return Reply(fileDenied(response.getDenial()));
-                        if (!sound(response)) return Reply(workers_.misbehaved(worker, "reply"));
-                        return Reply(kj::mv(response));
-                      },
-                      [this, worker](kj::Exception&& exception) {
-                        return workers_.whyLost(worker, exception).then([](Refused&& refused) {
-                          return Reply(std::move(refused));
-                        });
-                      });
-            });
+        return readAgainIfLost([this, workspace, make = kj::mv(make), sound]() mutable {
+          return workers_.take(*workspace)
+              .then(
+                  [this, &make, sound](Outcome<std::shared_ptr<ScopedWorker>>&& taken) -> kj::Promise<Reply> {
+                    if (auto* refused = std::get_if<Refused>(&taken)) return Reply(std::move(*refused));
+                    auto worker = std::get<std::shared_ptr<ScopedWorker>>(std::move(taken));
+                    auto call = make(worker->as<schema::FileWorker>());
+                    return answered<Results>(std::move(worker),
+                                             kj::Promise<capnp::Response<Results>>(call.send()), sound);
+                  });
+        });
       });
+}
+
+template <typename Results, typename Sound>
+FileExecutor::Answer<Results> FileExecutor::answered(std::shared_ptr<ScopedWorker> worker,
+                                                     kj::Promise<capnp::Response<Results>> call,
+                                                     Sound sound) {
+  using Reply = Outcome<capnp::Response<Results>>;
+  return rpc::withDeadline(core_.timer, kReadLimit, kj::mv(call))
+      .then(
+          [this, worker, sound](capnp::Response<Results>&& response) -> kj::Promise<Reply> {
+            if (response.hasDenial()) return Reply(fileDenied(response.getDenial()));
+            if (!sound(response)) return Reply(workers_.misbehaved(worker, "reply"));
+            return Reply(kj::mv(response));
+          },
+          [this, worker](kj::Exception&& exception) {
+            return workers_.whyLost(worker, exception).then([](Refused&& refused) {
+              return Reply(std::move(refused));
+            });
+          });
 }
 
 FileExecutor::Answer<schema::FileWorker::StatResults> FileExecutor::stat(const Caller& caller,

@@ -51,6 +51,9 @@ class FileExecutor final : public Reconciler {
   template <typename Results, typename Make, typename Sound>
   Answer<Results> ask(const Caller& caller, const Reading& reading, const FileSubject& subject, Make make,
                       Sound sound);
+  template <typename Results, typename Sound>
+  Answer<Results> answered(std::shared_ptr<ScopedWorker> worker, kj::Promise<capnp::Response<Results>> call,
+                           Sound sound);
   kj::Promise<Found> settle(const home::WorkspaceEntry& workspace, const std::string& action);
 
   Core& core_;

@@ -140,14 +140,15 @@ GitExecutor::Answer<Results> GitExecutor::ask(const Caller& caller, const char* 
       .then([this, workspace, make = kj::mv(make),
              sound](std::optional<Refused>&& blocked) mutable -> kj::Promise<Reply> {
         if (blocked) return Reply(std::move(*blocked));
-        return open(readers_, *workspace)
-            .then([this, make = kj::mv(make),
-                   sound](Outcome<Repository>&& opened) mutable -> kj::Promise<Reply> {
-              if (auto* refused = std::get_if<Refused>(&opened)) return Reply(std::move(*refused));
-              auto& repository = std::get<Repository>(opened);
-              auto call = kj::Promise<capnp::Response<Results>>(make(repository.client).send());
-              return answered<Results>(readers_, repository.worker, kj::mv(call), sound);
-            });
+        return readAgainIfLost([this, workspace, make = kj::mv(make), sound]() mutable {
+          return open(readers_, *workspace)
+              .then([this, &make, sound](Outcome<Repository>&& opened) -> kj::Promise<Reply> {
+                if (auto* refused = std::get_if<Refused>(&opened)) return Reply(std::move(*refused));
+                auto& repository = std::get<Repository>(opened);
+                auto call = kj::Promise<capnp::Response<Results>>(make(repository.client).send());
+                return answered<Results>(readers_, repository.worker, kj::mv(call), sound);
+              });
+        });
       });
 }
 
@@ -269,19 +270,23 @@ GitExecutor::Answer<schema::Repository::PrepareResults> GitExecutor::plan(
     const home::WorkspaceEntry& workspace, schema::GitChange::Reader change) {
   using Results = schema::Repository::PrepareResults;
   using Reply = Outcome<capnp::Response<Results>>;
-  return open(readers_, workspace).then([this, change](Outcome<Repository>&& opened) -> kj::Promise<Reply> {
-    if (auto* refused = std::get_if<Refused>(&opened)) return Reply(std::move(*refused));
-    auto& repository = std::get<Repository>(opened);
-    auto call = repository.client.prepareRequest();
-    call.setChange(change);
-    reach(core_.steps, Step::kPrepare, Edge::kBefore);
-    return answered<Results>(readers_, repository.worker, kj::Promise<capnp::Response<Results>>(call.send()),
-                             [](const auto& response) { return isSound(response.getPreview()); })
-        .then([this](Reply&& reply) {
-          reach(core_.steps, Step::kPrepare, Edge::kAfter);
-          return kj::mv(reply);
-        });
-  });
+  return readAgainIfLost([this, &workspace, change]() {
+           return open(readers_, workspace)
+               .then([this, change](Outcome<Repository>&& opened) -> kj::Promise<Reply> {
+                 if (auto* refused = std::get_if<Refused>(&opened)) return Reply(std::move(*refused));
+                 auto& repository = std::get<Repository>(opened);
+                 auto call = repository.client.prepareRequest();
+                 call.setChange(change);
+                 reach(core_.steps, Step::kPrepare, Edge::kBefore);
+                 return answered<Results>(
+                     readers_, repository.worker, kj::Promise<capnp::Response<Results>>(call.send()),
+                     [](const auto& response) { return isSound(response.getPreview()); });
+               });
+         })
+      .then([this](Reply&& reply) {
+        reach(core_.steps, Step::kPrepare, Edge::kAfter);
+        return kj::mv(reply);
+      });
 }
 
 kj::Promise<std::optional<schema::GitVerdict>> GitExecutor::verdictOn(const home::WorkspaceEntry& workspace,

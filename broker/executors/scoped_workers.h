@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <variant>
 
 #include <kj/async.h>
 
@@ -64,5 +65,21 @@ class ScopedWorkers final : private kj::TaskSet::ErrorHandler {
   std::map<std::string, kj::ForkedPromise<Started>> starting_;
   kj::TaskSet tasks_;
 };
+
+// What only reads has no effect: where its worker is lost it is asked once more, of another one.
+// `attempt`: () → kj::Promise<Outcome<…>>; it lives until the answer.
+template <typename Attempt>
+auto readAgainIfLost(Attempt attempt) -> decltype(attempt()) {
+  auto held = kj::heap<Attempt>(kj::mv(attempt));
+  auto& again = *held;
+  auto first = again();
+  return first
+      .then([&again](auto&& reply) -> decltype(attempt()) {
+        const auto* refused = std::get_if<Refused>(&reply);
+        if (refused != nullptr && refused->code == schema::ProblemCode::SANDBOX_UNAVAILABLE) return again();
+        return kj::mv(reply);
+      })
+      .attach(kj::mv(held));
+}
 
 }  // namespace factionos::broker

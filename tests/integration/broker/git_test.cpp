@@ -39,6 +39,36 @@ TEST(GitFamily, ReadsAreAnsweredUnderPolicy) {
   EXPECT_EQ(broker.post("/v1/git/status", R"({"workspace":"other"})", agent.token()).status, 404);
 }
 
+// A read has no effect, so it is asked again: once.
+TEST(GitFamily, ALostReaderIsReplacedInTheMidstOfAReadOnce) {
+  LiveBroker broker;
+  GitAgent agent(broker);
+  agent.makeRepository();
+  ASSERT_EQ(agent.ask("status").status, 200);
+  const auto askedOfAStopped = [&](bool thatIsReplaced) {
+    const pid_t worker = broker.child("git");
+    EXPECT_GT(worker, 0);
+    ::kill(worker, SIGSTOP);
+    Reply reply;
+    std::thread client([&]() { reply = agent.ask("log"); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    ::kill(worker, SIGKILL);
+    pid_t next = 0;
+    if (!thatIsReplaced) {
+      EXPECT_TRUE(eventually([&]() {
+        next = broker.child("git");
+        return next != 0 && next != worker && ::kill(next, SIGKILL) == 0;
+      }));
+    }
+    client.join();
+    return reply;
+  };
+  EXPECT_EQ(askedOfAStopped(true).status, 200);
+  const auto twice = askedOfAStopped(false);
+  EXPECT_EQ(twice.status, 503) << twice.body;
+  EXPECT_EQ(agent.ask("status").status, 200) << "the next is served";
+}
+
 TEST(GitFamily, AProposalSaysInCountsWhatWouldChangeAndChangesNothing) {
   LiveBroker broker;
   GitAgent agent(broker);
