@@ -1,7 +1,6 @@
 // The family file: the broker, the launcher or the worker dies at each step of one change. The file has the
 // old content or the new, the action says which, and nothing happens twice (P80, C6).
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <thread>
@@ -9,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "process.h"
+#include "tests/crash/change.h"
 #include "tests/crash/places.h"
 #include "tests/crash/trial.h"
 
@@ -19,34 +19,16 @@ using audit::FaultPoint;
 using broker::Edge;
 using broker::Step;
 
-// One edit that would show if it were made twice, asked for until it has an end.
+// One edit that would show if it were made twice.
 class Edit {
  public:
-  explicit Edit(const Rig& rig) : rig_(rig) { writeFile(rig.workspace() + "/f", "x"); }
+  explicit Edit(const Rig& rig)
+      : rig_(rig), change_(rig, "/v1/file/edit", R"("path":"f","oldText":"x","newText":"x+")", "edit") {
+    writeFile(rig.workspace() + "/f", "x");
+  }
 
-  // False where nobody answers any more.
-  bool drive() {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (std::chrono::steady_clock::now() < end) {
-      const auto reply = request();
-      if (reply.status == 0 && !rig_.reachable()) return false;
-      if (reply.has("/action/id")) action_ = reply.at("/action/id");
-      if (reply.status == 200 || reply.headers.contains("idempotency-replayed")) return true;
-      if (reply.status == 202 && reply.at("/action/state") == "proposed") {
-        (void)rig_.approve(action_, reply.number("/action/revision"));
-      } else if (reply.status == 202) {
-        approved_ = reply.number("/action/revision");
-      } else {
-        if (reply.code() == "stale_revision") approved_ = 0;
-        if (!action_.empty() && isOutcome(state())) return true;
-        pollPause();
-      }
-    }
-    return false;
-  }
-  std::string state() const {
-    return action_.empty() ? std::string() : rig_.get("/v1/actions/" + action_).at("/action/state");
-  }
+  bool drive() { return change_.drive(); }
+  std::string state() const { return change_.state(); }
   std::size_t effects() const {
     const auto content = readFile(rig_.workspace() + "/f");
     EXPECT_TRUE(content.starts_with("x")) << content;
@@ -54,17 +36,8 @@ class Edit {
   }
 
  private:
-  Reply request() const {
-    std::string body = R"({"workspace":"demo","path":"f","oldText":"x","newText":"x+")";
-    if (approved_ != 0)
-      body += R"(,"approval":{"actionId":")" + action_ + R"(","expectedRevision":)" +
-              std::to_string(approved_) + "}";
-    return rig_.post("/v1/file/edit", body + "}", "edit");
-  }
-
   const Rig& rig_;
-  std::string action_;
-  std::uint64_t approved_ = 0;
+  Change change_;
 };
 
 void expectConsistent(Rig& rig, Edit& edit) {
