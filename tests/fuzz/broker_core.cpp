@@ -208,7 +208,8 @@ BrokerCore::BrokerCore()
   const auto restored =
       writer.runBatch({[this](state::Transaction& transaction) { rules.restore(transaction); }});
   if (restored.errors.front()) std::abort();
-  for (const auto family : {policy::Family::kTerminal, policy::Family::kFile, policy::Family::kContainer})
+  for (const auto family :
+       {policy::Family::kTerminal, policy::Family::kFile, policy::Family::kGit, policy::Family::kContainer})
     executors.add(family, []() { return std::nullopt; });
   token = addToken(*this, "all");
   // Deadlines count from when the loop looked at the clock last, and compiling the masker's rules takes long.

@@ -123,7 +123,7 @@ TEST(ContainerFaults, WhatTheEngineDroppedOrChangedIsNotStarted) {
       {R"("org.factionos.proof":"proof)", R"("org.factionos.proof":"other)"},
   };
   for (const auto& [from, to] : lies) {
-    f.engine.on("GET /containers/ID/json", [&](const FakeEngine::Call& call) {
+    f.engine.on("GET /containers/ID/json", [&f, &from = from, &to = to](const FakeEngine::Call& call) {
       if (f.engine.isGone()) return call.reply(404, "{}");
       call.reply(200, replaced(f.engine.inspected(), from, to));
     });
@@ -152,7 +152,8 @@ TEST(ContainerFaults, AnAnswerThatIsNoneIsNoSuccess) {
       {"", "not_started/engine_unavailable"},
   };
   for (const auto& [answer, told] : answers) {
-    f.engine.on("POST /containers/create", [&](const FakeEngine::Call& call) { call.send(answer); });
+    f.engine.on("POST /containers/create",
+                [&answer = answer](const FakeEngine::Call& call) { call.send(answer); });
     EXPECT_EQ(f.run(), told) << answer.substr(0, 80);
   }
   EXPECT_EQ(f.engine.calls("POST /containers/ID/start"), 0U);
@@ -243,7 +244,7 @@ TEST(ContainerFaults, AWaitThatAnswersTooEarlyIsNotTheEnd) {
   Faults f;
   f.engine.behaveWell({}, 3);
   f.engine.on("POST /containers/ID/wait",
-              [&f](const FakeEngine::Call& call) { call.reply(200, R"({"StatusCode":0})"); });
+              [](const FakeEngine::Call& call) { call.reply(200, R"({"StatusCode":0})"); });
   f.engine.on("POST /containers/ID/start", [&f](const FakeEngine::Call& call) {
     f.engine.state("running");
     call.reply(204, "");
