@@ -48,7 +48,8 @@ void putEntry(git_index* index, const TreeWriter& writer, const IndexEdit& edit)
       entry.id = state.id;
     }
     entry.flags = static_cast<std::uint16_t>(stage << GIT_INDEX_ENTRY_STAGESHIFT);
-    must(git_index_add(index, &entry));
+    // Such as "GIT~1", which some file system would take for .git. Nothing has been written yet.
+    if (git_index_add(index, &entry) < 0) throw Refusal{"invalid", "file_name"};
   }
 }
 

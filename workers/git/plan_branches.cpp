@@ -10,6 +10,8 @@ namespace factionos::git {
 namespace {
 
 std::string branchRef(std::string_view name) {
+  // As git itself: everything would take it for HEAD.
+  if (name == "HEAD") throw Refusal{"invalid", "branch"};
   return "refs/heads/" + checkedRefName(name, "branch");
 }
 

@@ -88,11 +88,24 @@ TEST(GitChange, NamesThatAreNoneAreRefused) {
     show.initRequest().setCommit(name);
     EXPECT_TRUE(worker.call(show).hasDenial()) << name;
   }
+  EXPECT_EQ(worker.prepare(createBranch("HEAD")), "invalid/branch") << "everything would take it for HEAD";
   for (const char* path : {"../x", "/etc/passwd", "a/../b", "./a", "a//b", "a/."})
     EXPECT_EQ(worker.stage({path}), "scope_violation/path") << path;
   for (const char* path : {".git/config", ".GIT/config", "a/.git/x", ".git./x", ".git /x"})
     EXPECT_EQ(worker.stage({path}), "scope_violation/git_directory") << path;
   EXPECT_FALSE(World::exists("/tmp/x"));
+}
+
+// Some file system would take it for .git: git takes it nowhere, and nothing is staged beside it.
+TEST(GitChange, AFileNameThatGitRefusesIsNamedAndStagesNothing) {
+  Repo repo;
+  repo.write("GIT~1", "x");
+  repo.write("plain", "x");
+  EXPECT_NE(runIn(repo.folder(), {"git", "add", "-A"}).status, 0) << "the control";
+  GitWorker worker(repo.broker, repo.folder(), GitWorker::Access::WRITE);
+  EXPECT_EQ(worker.stageAll(), "invalid/file_name");
+  EXPECT_EQ(porcelain(repo.folder()), (std::vector<std::string>{"?? GIT~1", "?? plain"}));
+  EXPECT_EQ(worker.stage({"plain"}), "");
 }
 
 TEST(GitChange, APathThroughALinkIsRefused) {
