@@ -65,7 +65,7 @@ std::vector<Row> fileRows() {
        Feature::kLandlock,
        {"read-state", "write-state"}},
       {"files.set-id",
-       {"file", "git-write"},
+       {"file", "git-write", "gofer", "gofer-plain"},
        "leaves no file behind that gives its user's rights to others",
        Layer::kSeccomp,
        kRequired,

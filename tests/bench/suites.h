@@ -18,6 +18,8 @@ void measureTerminal(Report& report, Effort effort, Meter& meter);
 void measureMemory(Report& report, Effort effort, Meter& meter);
 // The same requests with a million records, a hundred thousand actions and 200 live sessions.
 void measureScale(Report& report, Effort effort, Meter& meter);
+// A build, an archive, a status and a walk in a session, beside no sandbox and bwrap.
+void measureSupervision(Report& report, Effort effort, Meter& meter);
 
 // A template in a container, beside docker run --rm. Prints why it does not run where no engine is named.
 void measureContainer(Report& report, Effort effort, Meter& meter);

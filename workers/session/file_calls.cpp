@@ -24,6 +24,12 @@ bool isDots(const std::string& name) {
   return name == "." || name == "..";
 }
 
+bool isRegular(int file) {
+  struct stat status {};
+  errno = 0;
+  return fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+}
+
 bool exists(const Location& location) {
   struct stat status {};
   return fstatat(location.parent.get(), location.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
@@ -183,7 +189,7 @@ void FileCalls::makeLink(const Caller& caller, unsigned text, int directory, uns
   int error = caller.path(text, target);
   if (error == 0) error = resolve(caller, directory, path, location);
   if (error != 0) return setting_.listener.fail(caller.call().id, error);
-  if (isRefused(caller, location, Change::kMake, true)) return;
+  if (isRefused(caller, location, Change::kBring, true)) return;
   finish(caller, DeniedOperation::kCreate, location,
          symlinkat(target.c_str(), location.parent.get(), location.last().c_str()));
 }
@@ -263,8 +269,26 @@ void FileCalls::truncate(const Caller& caller) {
     return refuse(caller, *refusal);
   }
   const std::string own = "/proc/self/fd/" + std::to_string(location.file.get());
-  finish(caller, DeniedOperation::kWrite, location,
-         syscall(SYS_truncate, own.c_str(), static_cast<off_t>(caller.call().arguments[1])));
+  const auto size = static_cast<off_t>(caller.call().arguments[1]);
+  // A lease on the file makes truncate(2) wait, 45 seconds if its holder likes. While this process has it
+  // open for writing nobody gets one.
+  const sandbox::Fd held(
+      isRegular(location.file.get()) ? ::open(own.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC) : -1);
+  if (!held && errno == EWOULDBLOCK) return truncateLater(caller, own, size);
+  finish(caller, DeniedOperation::kWrite, location, syscall(SYS_truncate, own.c_str(), size));
+}
+
+// Another process waits, as the caller would.
+void FileCalls::truncateLater(const Caller& caller, const std::string& path, off_t size) const {
+  const pid_t child = _Fork();
+  if (child > 0) return;
+  if (child < 0) return setting_.listener.fail(caller.call().id, errno);
+  if (syscall(SYS_truncate, path.c_str(), size) == 0) {
+    setting_.listener.succeed(caller.call().id, 0);
+  } else {
+    setting_.listener.fail(caller.call().id, errno);
+  }
+  _exit(0);
 }
 
 // Of a socket of the unix family the path is taken apart as any other; all other addresses are what they are.

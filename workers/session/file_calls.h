@@ -60,6 +60,7 @@ class FileCalls {
   void move(const Caller& caller, int from, unsigned fromPath, int to, unsigned toPath, unsigned flags);
   void remove(const Caller& caller, int directory, unsigned path, int flags);
   void truncate(const Caller& caller);
+  void truncateLater(const Caller& caller, const std::string& path, off_t size) const;
   void bind(const Caller& caller);
 
   int resolve(const Caller& caller, int directory, unsigned path, Location& location);

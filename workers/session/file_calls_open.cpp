@@ -46,9 +46,12 @@ open_how howOf(const Opening& opening) {
   constexpr int kLargeFile = 0100000;  // glibc's is 0 here; the kernel sets it for open()
   constexpr int kKnown = O_ACCMODE | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK | O_SYNC |
                          O_ASYNC | O_DIRECT | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC | O_TMPFILE;
+  constexpr mode_t kPlainModes = 01777;
   open_how how{};
   how.flags = static_cast<unsigned>((opening.flags & kKnown) | kLargeFile | O_CLOEXEC | O_NOCTTY);
-  if ((opening.flags & O_CREAT) != 0 || isUnnamed(opening.flags)) how.mode = opening.mode & 07777;
+  // Who asks for a set-id bit was refused by the number; here it is kept from the one call that no filter
+  // reads.
+  if ((opening.flags & O_CREAT) != 0 || isUnnamed(opening.flags)) how.mode = opening.mode & kPlainModes;
   return how;
 }
 
@@ -160,6 +163,9 @@ void FileCalls::give(const Caller& caller, sandbox::Fd file, const Opening& open
 void FileCalls::openTerminal(const Caller& caller, const Opening& opening) {
   constexpr int kExclusive = O_CREAT | O_EXCL;
   if ((opening.flags & kExclusive) == kExclusive) return setting_.listener.fail(caller.call().id, EEXIST);
+  // In a terminal no file is made; this process may not even ask for it (gofer_policy.cpp).
+  if ((opening.flags & (O_TMPFILE & ~O_DIRECTORY)) != 0)
+    return setting_.listener.fail(caller.call().id, (opening.flags & O_DIRECTORY) != 0 ? ENOTDIR : EINVAL);
   const pid_t session = getsid(caller.process());
   if (session != setting_.leader || !caller.isValid()) return setting_.listener.fail(caller.call().id, ENXIO);
   sandbox::Fd file(::open(setting_.terminal.c_str(), (opening.flags & ~kExclusive) | O_CLOEXEC | O_NOCTTY));

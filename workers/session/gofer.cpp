@@ -113,9 +113,11 @@ Denial denialOf(const sandbox::Notification& call) {
           bounded(static_cast<std::uint64_t>(call.number))};
 }
 
-// What is only looked at goes on at once, and is thought about meanwhile.
+// What is only looked at goes on at once, and is thought about meanwhile. Nothing of it is refused by numbers
+// alone: it makes no file.
 bool isObserved(const sandbox::Notification& call) {
-  constexpr std::uint64_t kChanges{O_ACCMODE | O_CREAT | O_TRUNC};
+  constexpr std::uint64_t kUnnamed{O_TMPFILE & ~O_DIRECTORY};
+  constexpr std::uint64_t kChanges{O_ACCMODE | O_CREAT | O_TRUNC | kUnnamed};
   switch (call.number) {
     case SYS_execve:
     case SYS_execveat:
@@ -201,13 +203,15 @@ void tellWhatIsOwed() {
       if (listener.isOver()) waitForTheEnd();
       continue;
     }
-    // What is refused by numbers alone comes first: such an open makes no file.
-    if (const sandbox::Verdict verdict = sandbox::rulingOf(calls, dataOf(*call)).verdict;
-        verdict.kind == sandbox::Verdict::Kind::kErrno) {
+    // Nearly all of them are these.
+    if (isObserved(*call)) {
+      observe(listener, *call, observer);
+      continue;
+    }
+    const sandbox::Verdict verdict = sandbox::rulingOf(calls, dataOf(*call)).verdict;
+    if (verdict.kind == sandbox::Verdict::Kind::kErrno) {
       plan.denials->add(denialOf(*call));
       listener.fail(call->id, verdict.error);
-    } else if (isObserved(*call)) {
-      observe(listener, *call, observer);
     } else if (!files.handle(*call)) {
       listener.fail(call->id, ENOSYS);
     }

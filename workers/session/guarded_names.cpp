@@ -21,24 +21,27 @@ bool isBelow(std::string_view path, std::string_view directory) {
   return path.size() > directory.size() && path.starts_with(directory) && path[directory.size()] == '/';
 }
 
-// Whether `path` is, or lies in, settings of a submodule or a linked work tree.
-bool isSettings(std::string_view path) {
-  const auto area = std::ranges::find_if(kRepositories, [path](auto each) { return isBelow(path, each); });
-  if (area == kRepositories.end()) return false;
-  std::string_view rest = path.substr(area->size() + 1);
-  while (true) {
-    const std::size_t slash = rest.find('/');
-    const std::string_view part = rest.substr(0, slash);
-    if (isOneOf(kSettings, part)) return true;
-    if (isOneOf(kFree, part) || slash == std::string_view::npos) return false;
-    rest.remove_prefix(slash + 1);
-  }
-}
+// What a path of the workspace is to a submodule or a linked work tree.
+enum class Place : std::uint8_t {
+  kElsewhere,
+  kRepository,  // one of theirs, on the way to one, or of neither of the following
+  kInSettings,  // or they themselves
+  kInFree,      // likewise, where names are free
+};
 
-// Where a tree that is brought may hold settings.
-bool mayHoldSettings(std::string_view path) {
-  return std::ranges::any_of(kRepositories,
-                             [path](auto each) { return path == each || isBelow(path, each); });
+Place placeOf(std::string_view path) {
+  const auto area =
+      std::ranges::find_if(kRepositories, [path](auto each) { return path == each || isBelow(path, each); });
+  if (area == kRepositories.end()) return Place::kElsewhere;
+  std::string_view rest = path.substr(std::min(area->size() + 1, path.size()));
+  // The first part is a repository's name, or begins one: a work tree may be called logs.
+  for (bool first = true; !rest.empty(); first = false) {
+    const std::string_view part = rest.substr(0, rest.find('/'));
+    if (isOneOf(kSettings, part)) return Place::kInSettings;
+    if (!first && isOneOf(kFree, part)) return Place::kInFree;
+    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+  }
+  return Place::kRepository;
 }
 
 }  // namespace
@@ -68,9 +71,7 @@ std::optional<Refusal> GuardedNames::judge(std::string_view directory, std::stri
 
 Change GuardedNames::bringing(std::string_view fromDirectory, std::string_view fromName) const {
   const std::optional<std::string> path = inside(fromDirectory, fromName);
-  const bool alike =
-      path && std::ranges::any_of(kRepositories, [&path](auto each) { return isBelow(*path, each); });
-  return alike ? Change::kShift : Change::kBring;
+  return path && placeOf(*path) == Place::kRepository ? Change::kShift : Change::kBring;
 }
 
 std::optional<Refusal> GuardedNames::judge(std::string_view path, Change change) const {
@@ -90,7 +91,8 @@ std::optional<Refusal> GuardedNames::judgeInside(std::string_view path, Change c
     }
     if (itself) break;
   }
-  if (isSettings(path) || (change == Change::kBring && mayHoldSettings(path)))
+  const Place place = placeOf(path);
+  if (place == Place::kInSettings || (place == Place::kRepository && change == Change::kBring))
     return refusal({}, change, false, false);
   return std::nullopt;
 }

@@ -15,7 +15,7 @@ namespace factionos::session {
 enum class Change : std::uint8_t {
   kMake,           // anything but a directory, or write to what is there
   kMakeDirectory,  // an empty one
-  kBring,          // by rename: what comes may be a whole tree, with anything in it
+  kBring,          // by rename or as a link: what comes may be a whole tree, with anything in it
   kShift,          // by rename, too, from where names are kept as they are here
   kRemove,         // or rename away
   kAlias,          // a second name for a file: who may write to it there changes it here

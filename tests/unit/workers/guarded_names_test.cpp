@@ -58,6 +58,18 @@ TEST(GuardedNames, SettingsOfRepositoriesToComeAreKnownByTheirForm) {
   EXPECT_EQ(errorOf(guarded, "/ws/.git/modules", "b", Change::kShift), 0);
 }
 
+// Else settings could be written where a branch may be called so, and be moved to where git reads them.
+TEST(GuardedNames, WhatCameToBeWhereNamesAreFreeIsBroughtAsAnythingElse) {
+  const GuardedNames guarded = names();
+  EXPECT_EQ(guarded.bringing("/ws/.git/modules/a/objects", "x"), Change::kBring);
+  EXPECT_EQ(guarded.bringing("/ws/.git/worktrees/w", "logs"), Change::kBring);
+  EXPECT_EQ(guarded.bringing("/ws/.git/modules/a", "index.lock"), Change::kShift);
+  EXPECT_EQ(errorOf(guarded, "/ws/.git/modules", "b", Change::kBring), EACCES);
+  EXPECT_EQ(errorOf(guarded, "/ws/.git/modules/a/objects/12", "34", Change::kBring), 0) << "an object";
+  EXPECT_EQ(errorOf(guarded, "/ws/.git/worktrees/logs", "config.worktree", Change::kMake), EACCES)
+      << "a work tree's name is no area of a repository";
+}
+
 TEST(GuardedNames, WhatAMountKeepsIsRefusedAsTheMountDoes) {
   const GuardedNames guarded = names(Mounted::kYes);
   EXPECT_EQ(errorOf(guarded, "/ws/.git", "config", Change::kMake), EROFS);
