@@ -1,7 +1,9 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <vector>
 
 #include <simdjson.h>
 
@@ -68,6 +70,47 @@ void showCampaign(simdjson::dom::element campaign) {
   }
 }
 
+// A gate, what it is, and why.
+struct ReadinessLine {
+  std::string name;
+  std::string status;
+  std::string reason;
+};
+
+std::vector<ReadinessLine> readinessLines(simdjson::dom::element readiness) {
+  std::vector<ReadinessLine> lines;
+  for (const char* name : {"docker", "podman", "apple"})
+    lines.push_back(
+        {name, textOf(readiness, name), textOf(readiness, (std::string(name) + "Reason").c_str())});
+  for (const char* name : {"isolation", "image", "browserDependencies", "authMount", "worktreeMount",
+                           "networkProfile", "providerRuntime", "cleanup", "runtime"})
+    lines.push_back({name, textOf(readiness, name), {}});
+  for (const auto each : readiness["templates"].get_array()) {
+    const auto missing = textOf(each, "missing");
+    lines.push_back({"template " + textOf(each, "id"), textOf(each, "status"),
+                     missing.empty() ? std::string() : "missing: " + missing});
+  }
+  return lines;
+}
+
+void showColumns(const std::vector<ReadinessLine>& lines) {
+  std::size_t name = 0;
+  std::size_t status = 0;
+  for (const auto& each : lines) {
+    name = std::max(name, each.name.size());
+    status = std::max(status, each.status.size());
+  }
+  const auto padded = [](std::string text, std::size_t width) {
+    text.resize(std::max(text.size(), width), ' ');
+    return text;
+  };
+  for (const auto& each : lines) {
+    std::cout << padded(each.name, name) << "  "
+              << (each.reason.empty() ? each.status : padded(each.status, status) + "  " + each.reason)
+              << '\n';
+  }
+}
+
 class ContainerCommands {
  public:
   ContainerCommands(const Context& context, const Options& options)
@@ -76,21 +119,7 @@ class ContainerCommands {
   int readiness() {
     return shown(get("/v1/container/readiness"), [](simdjson::dom::element document) {
       const simdjson::dom::element readiness = document["readiness"].value();
-      for (const char* name : {"docker", "podman", "apple"}) {
-        std::cout << name << '\t' << textOf(readiness, name);
-        if (const auto reason = textOf(readiness, (std::string(name) + "Reason").c_str()); !reason.empty())
-          std::cout << '\t' << reason;
-        std::cout << '\n';
-      }
-      for (const char* name : {"isolation", "image", "browserDependencies", "authMount", "worktreeMount",
-                               "networkProfile", "providerRuntime", "cleanup", "runtime"})
-        std::cout << name << '\t' << textOf(readiness, name) << '\n';
-      for (const auto each : readiness["templates"].get_array()) {
-        std::cout << "template " << textOf(each, "id") << '\t' << textOf(each, "status");
-        if (const auto missing = textOf(each, "missing"); !missing.empty())
-          std::cout << "\tmissing: " << missing;
-        std::cout << '\n';
-      }
+      showColumns(readinessLines(readiness));
       bool rootless = false;
       if (!textOf(readiness, "runtime").empty() && readiness["rootless"].get(rootless) == simdjson::SUCCESS &&
           !rootless)

@@ -8,6 +8,7 @@
 #include "broker/executors/clean_containers.h"
 #include "broker/executors/denials.h"
 #include "broker/executors/run_container.h"
+#include "broker/state/task_attempts.h"
 #include "protocol/text.h"
 
 namespace factionos::broker {
@@ -29,6 +30,20 @@ Refused mountRefused(schema::MountRole role, const LaunchDenied& denied) {
   return {.code = ProblemCode::SCOPE_VIOLATION,
           .detail = "The workspace is not there any more, or is none that may be mounted.",
           .field = "workspace"};
+}
+
+// Who ran it went away; not one that broke a rule, or that was told to end.
+bool isLost(const RunEnding& ending) {
+  return ending.failure &&
+         (ending.failure->text() == "worker_lost" || ending.failure->text() == "engine_lost");
+}
+
+// The task as it was at this attempt, also once it has gone on to another.
+std::optional<state::TaskStanding> taskAt(state::Database& reader, const std::string& actionId) {
+  const auto attempt = state::TaskAttempts(reader).find(actionId);
+  auto task = attempt ? state::TaskTable(reader).find(attempt->taskId) : std::nullopt;
+  if (task) task->row.attempt = attempt->attempt;
+  return task;
 }
 
 Outcome<RunRequest> requestOf(Core& core, schema::RunContainer::Reader request) {
@@ -142,7 +157,7 @@ void ContainerExecutor::kill(std::string_view actionId, const char* reason) {
 RunRows ContainerExecutor::rowsOf(const state::ActionRow& action) {
   RunRows rows{.action = action,
                .run = state::RunTable(core_.reader).find(action.id),
-               .task = state::TaskTable(core_.reader).findByAction(action.id)};
+               .task = taskAt(core_.reader, action.id)};
   const auto found = runs_.find(action.id);
   if (found == runs_.end()) return rows;
   if (!rows.run) rows.run = found->second.row;
@@ -180,14 +195,22 @@ kj::Promise<void> ContainerExecutor::watch(kj::Own<LiveRun> run) {
 }
 
 kj::Promise<RunEnding> ContainerExecutor::settled(const std::string& actionId, RunEnding ending) {
-  return settleAnywhere(actionId).then([ending = std::move(ending)](Settled&& found) mutable {
+  return settleAnywhere(actionId).then([this, ending = std::move(ending)](Settled&& found) mutable {
     if (found.left) {
       ending.cleanup = Code::of("left");
       ending.event = actions::Event::kLose;
       return std::move(ending);
     }
+    // The engine may still be making what a lost worker asked of it.
+    settleLater();
     if (found.exitCode) ending.exitCode = found.exitCode;
-    if (found.outOfMemory) ending.failure = Code::of("out_of_memory");
+    if (found.outOfMemory) {
+      ending.failure = Code::of("out_of_memory");
+    } else if (found.exitCode && isLost(ending)) {
+      // It went on to its own end, whoever was lost meanwhile.
+      ending.event = found.exitCode == 0 ? actions::Event::kSucceed : actions::Event::kFail;
+      ending.failure = found.exitCode == 0 ? std::nullopt : std::optional(Code::of("exit_status"));
+    }
     return std::move(ending);
   });
 }

@@ -175,8 +175,11 @@ kj::Promise<ContainerExecutor::Swept> ContainerExecutor::sweepFrom(EngineKind ki
 
 void ContainerExecutor::settleThePast() {
   if (!configured()) return;
-  past_ =
-      settleAgain().eagerlyEvaluate([](kj::Exception&&) { log(Level::kError, "containers_not_settled"); });
+  // And once more: an engine goes on with what somebody asked of it who is gone.
+  past_ = settleAgain()
+              .then([this]() { return core_.timer.afterDelay(kAskAgain); })
+              .then([this]() { return settleAgain(); })
+              .eagerlyEvaluate([](kj::Exception&&) { log(Level::kError, "containers_not_settled"); });
 }
 
 void ContainerExecutor::settleLater() {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "broker/core/log.h"
+#include "broker/executors/worker_sink.h"
 #include "protocol/rpc/deadline.h"
 #include "protocol/text.h"
 
@@ -22,6 +23,7 @@ constexpr auto kRemovalLimit = 75 * kj::SECONDS;
 constexpr std::int32_t kHighestExit = 255;
 // Compared by address: one object each.
 constexpr const char* kWorkerMisbehaved = "worker_misbehaved";
+constexpr const char* kWorkerLost = "worker_lost";
 
 SessionOutput::Instant now() {
   return std::chrono::steady_clock::now();
@@ -34,11 +36,10 @@ Code failureFrom(schema::Denial::Reader denial) {
 
 }  // namespace
 
-// What the container worker may call: this run's output and nothing else. It outlives the run by what is in
-// flight.
-class LiveRun::Sink final : public schema::ContainerSink::Server {
+// What the container worker may call.
+class LiveRun::Sink final : public WorkerSink<schema::ContainerSink, LiveRun> {
  public:
-  explicit Sink(std::weak_ptr<LiveRun*> run) : run_(std::move(run)) {}
+  using WorkerSink::WorkerSink;
 
   kj::Promise<void> write(WriteContext context) override {
     hear([&context](LiveRun& run) {
@@ -55,19 +56,7 @@ class LiveRun::Sink final : public schema::ContainerSink::Server {
   }
 
  private:
-  // Parameters are read in here: what throws is not of the schema's shape.
-  template <typename Act>
-  void hear(Act act) {
-    const auto run = run_.lock();
-    if (!run) return;
-    try {
-      act(**run);
-    } catch (const kj::Exception&) {
-      (*run)->misbehaved("malformed_call");
-    }
-  }
-
-  std::weak_ptr<LiveRun*> run_;
+  void broke(LiveRun& live, redaction::Literal breach) override { live.misbehaved(breach); }
 };
 
 LiveRun::LiveRun(Core& core, ContainerEngines& engines, std::string actionId, audit::Label owner,
@@ -131,7 +120,7 @@ kj::Promise<RunEnding> LiveRun::watch() {
           return kj::mv(ending);
         });
   }
-  auto ending = endingOf(misbehaved_ ? kWorkerMisbehaved : "worker_lost");
+  auto ending = endingOf(misbehaved_ ? kWorkerMisbehaved : kWorkerLost);
   ending.unsettled = true;
   return ending;
 }
@@ -139,7 +128,7 @@ kj::Promise<RunEnding> LiveRun::watch() {
 kj::Promise<RunEnding> LiveRun::lostWorker(kj::Exception&& exception) {
   return engines_.whyLost(worker_, exception).then([this](Refused&& refused) {
     const bool broke = misbehaved_ || refused.code == schema::ProblemCode::WORKER_MISBEHAVED;
-    auto ending = endingOf(broke ? kWorkerMisbehaved : "worker_lost");
+    auto ending = endingOf(broke ? kWorkerMisbehaved : endReason_ != nullptr ? endReason_ : kWorkerLost);
     ending.unsettled = true;
     return ending;
   });
@@ -160,6 +149,8 @@ RunEnding LiveRun::judge(schema::ContainerOutcome::Reader outcome) {
     ending.unsettled = true;
     return ending;
   }
+  if (view(outcome.getDenial().getCode()) == "output_unreadable")
+    log(Level::kWarning, "output_unreadable", {{"action", audit::Label::of(actionId_)}});
   RunEnding ending;
   if (known) ending.exitCode = exit;
   if (outcome.getRemoval() == schema::Removal::LEFT) ending.cleanup = Code::of("left");

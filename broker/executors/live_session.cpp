@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include <capnp/schema.h>
-
 #include "broker/actions/view.h"
 #include "broker/core/log.h"
+#include "broker/executors/worker_sink.h"
 #include "protocol/rpc/deadline.h"
 
 namespace factionos::broker {
@@ -51,19 +50,10 @@ std::optional<Refused> refusedBy(schema::Denial::Reader denial) {
 
 }  // namespace
 
-// What the pty worker may call: this session's output and nothing else. It outlives the session by what is in
-// flight.
-class LiveSession::Sink final : public schema::OutputSink::Server {
+// What the pty worker may call.
+class LiveSession::Sink final : public WorkerSink<schema::OutputSink, LiveSession> {
  public:
-  explicit Sink(std::weak_ptr<LiveSession*> session) : session_(std::move(session)) {}
-
-  DispatchCallResult dispatchCall(std::uint64_t interfaceId, std::uint16_t methodId,
-                                  capnp::CallContext<capnp::AnyPointer, capnp::AnyPointer> context) override {
-    constexpr std::uint16_t kMethods = 2;
-    if (interfaceId != capnp::typeId<schema::OutputSink>() || methodId >= kMethods)
-      hear([](LiveSession& session) { session.misbehaved("unknown_call"); });
-    return schema::OutputSink::Server::dispatchCall(interfaceId, methodId, context);
-  }
+  using WorkerSink::WorkerSink;
 
   kj::Promise<void> write(WriteContext context) override {
     hear([&context](LiveSession& session) { session.received(context.getParams().getBytes()); });
@@ -75,19 +65,7 @@ class LiveSession::Sink final : public schema::OutputSink::Server {
   }
 
  private:
-  // Parameters are read in here: what throws is not of the schema's shape.
-  template <typename Act>
-  void hear(Act act) {
-    const auto session = session_.lock();
-    if (!session) return;
-    try {
-      act(**session);
-    } catch (const kj::Exception&) {
-      (*session)->misbehaved("malformed_call");
-    }
-  }
-
-  std::weak_ptr<LiveSession*> session_;
+  void broke(LiveSession& live, redaction::Literal breach) override { live.misbehaved(breach); }
 };
 
 LiveSession::LiveSession(Core& core, SessionFacts facts, StartedSession supervisor, const MaskRules& rules,

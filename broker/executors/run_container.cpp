@@ -190,12 +190,13 @@ kj::Promise<EffectEnd> RunContainer::start(std::shared_ptr<EngineWorker> worker)
   executor_.owners_.fill(action_->id, spec.initOwner());
   return run_->start(std::move(worker), spec.asReader())
       .then([this](std::optional<Refused>&& refused) -> kj::Promise<EffectEnd> {
-        if (!refused) return EffectEnd(runs());
+        if (!refused) return EffectEnd(runs(nullptr));
         return ended(std::move(*refused));
       });
 }
 
-// It never ran: what of it is there is removed before anybody hears.
+// Nobody told that it runs: what of it is there is removed before anybody hears. It may have run all the
+// same.
 kj::Promise<EffectEnd> RunContainer::ended(Refused refused) {
   return run_->watch()
       .then([this](RunEnding&& ending) {
@@ -203,6 +204,9 @@ kj::Promise<EffectEnd> RunContainer::ended(Refused refused) {
                                 : kj::Promise<RunEnding>(std::move(ending));
       })
       .then([this, refused = std::move(refused)](RunEnding&& ending) mutable -> EffectEnd {
+        if (ending.exitCode && ending.event != actions::Event::kLose) {
+          return runs(std::make_shared<RunEnding>(std::move(ending)));
+        }
         executor_.live_.erase(action_->id);
         run_->close();
         if (ending.refused) refused = std::move(*ending.refused);
@@ -217,7 +221,7 @@ kj::Promise<EffectEnd> RunContainer::ended(Refused refused) {
       });
 }
 
-Done RunContainer::runs() {
+Done RunContainer::runs(std::shared_ptr<RunEnding> ending) {
   const auto runtime = Code::of(nameOf(engine_->kind).text());
   const state::RunRow row{.actionId = action_->id,
                           .runtime = runtime,
@@ -229,7 +233,14 @@ Done RunContainer::runs() {
     actions::fillAction(rows.action, {}, results.init(&R::initAction));
     fillRun(rows, results.init(&R::initRun));
   });
-  executor_.started(kj::mv(run_), row);
+  if (ending) {
+    auto held = kj::addRef(*run_);
+    auto& live = *held;
+    executor_.runs_.insert_or_assign(row.actionId, ContainerExecutor::Kept{.run = kj::mv(run_), .row = row});
+    executor_.tasks_.add(executor_.record(live, std::move(ending)).attach(kj::mv(held)));
+  } else {
+    executor_.started(kj::mv(run_), row);
+  }
   // Its end writes the row where it comes first.
   const auto also = [row](state::Transaction& transaction) {
     state::RunTable table(transaction.database());

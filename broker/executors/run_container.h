@@ -44,7 +44,8 @@ class RunContainer final : public Effect {
   std::string revealed() const;
   kj::Promise<EffectEnd> start(std::shared_ptr<EngineWorker> worker);
   kj::Promise<EffectEnd> ended(Refused refused);
-  Done runs();
+  // `ending`: null while it runs.
+  Done runs(std::shared_ptr<RunEnding> ending);
 
   ContainerExecutor& executor_;
   Core& core_;

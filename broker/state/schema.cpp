@@ -160,7 +160,18 @@ constexpr std::array kThird = std::to_array<std::string_view>({
     "CREATE INDEX task_needs_by_need ON task_needs (needs_id)",
 });
 
-constexpr std::array<Step, 3> kSteps = {Step(kFirst), Step(kSecond), Step(kThird)};
+// Which attempt of which task an action was, also once the task has gone on to another.
+constexpr std::array kFourth = std::to_array<std::string_view>({
+    R"(CREATE TABLE task_attempts (
+         action_id TEXT PRIMARY KEY REFERENCES actions (id),
+         task_id TEXT NOT NULL REFERENCES tasks (id) ON DELETE CASCADE,
+         attempt INTEGER NOT NULL CHECK (attempt > 0)
+       ) STRICT, WITHOUT ROWID)",
+    "CREATE INDEX task_attempts_by_task ON task_attempts (task_id)",
+    "INSERT INTO task_attempts SELECT action_id, id, attempt FROM tasks WHERE action_id IS NOT NULL",
+});
+
+constexpr std::array<Step, 4> kSteps = {Step(kFirst), Step(kSecond), Step(kThird), Step(kFourth)};
 
 constexpr std::int64_t kApplicationId = 0x46616374;  // "Fact", in the header of every file of ours
 
@@ -203,8 +214,8 @@ void migrate(Database& database) {
       for (const std::string_view sql : kSteps[step]) database.execute(sql);
     }
     database.execute("PRAGMA application_id=0x46616374");
-    database.execute("PRAGMA user_version=3");
-    static_assert(kSteps.size() == 3 && kApplicationId == 0x46616374, "the two literals above follow them");
+    database.execute("PRAGMA user_version=4");
+    static_assert(kSteps.size() == 4 && kApplicationId == 0x46616374, "the two literals above follow them");
     database.execute("COMMIT");
   } catch (...) {
     if (database.inTransaction()) database.execute("ROLLBACK");

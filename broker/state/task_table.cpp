@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "broker/state/task_attempts.h"
+
 namespace factionos::state {
 namespace {
 
@@ -91,6 +93,8 @@ UpdateResult TaskTable::update(TaskRow& row) {
   update.bind(row.attempt).bind(row.actionId).bind(std::int64_t{row.cancelled}).bind(row.updated);
   if (update.bind(row.id).bind(row.revision).run() == 1) {
     ++row.revision;
+    if (row.actionId)
+      TaskAttempts(database_).remember(*row.actionId, {.taskId = row.id, .attempt = row.attempt});
     return UpdateResult::kUpdated;
   }
   return find(row.id) ? UpdateResult::kStale : UpdateResult::kMissing;

@@ -131,7 +131,8 @@ struct ContainerOutcome {
   totalBytes @7 :UInt64;
   droppedBytes @8 :UInt64;
   denial @9 :Common.Denial;
-  # Of notStarted and lost. Codes: engine_unavailable (can't be reached, or broke the protocol), engine_refused (answered with an error; target: its
+  # Of notStarted and lost; and of others output_unreadable: what the engine sent as output was no stream of frames, had one of more than 16 MiB, or
+  # ended within one. It is counted as dropped from there on. Codes: engine_unavailable (can't be reached, or broke the protocol), engine_refused (answered with an error; target: its
   # status), image_missing, network_missing, mount_refused, name_taken (a container that is not ours, or not of this spec, has the name: it is left
   # alone), not_as_meant (the engine made it otherwise than asked; target: the field; it has been removed), start_refused (target: the engine's
   # status), engine_timeout.
@@ -161,7 +162,8 @@ struct FoundContainer {
   state @2 :ContainerState;
   exitCode @3 :Int32 = -1;
   outOfMemory @4 :Bool;
-  # Of `ended`, and told by settle() alone: a list does not have them.
+  # Of `ended`, and told by settle() alone: a list does not have them. One that settle() found running is `running`: it was stopped, and how it took
+  # that says nothing of its work.
   template @5 :Text;
 }
 

@@ -46,8 +46,8 @@ pid_t parentOf(pid_t pid) {
 }  // namespace
 
 const char* nameOf(Victim victim) {
-  constexpr const char* kNames[] = {"broker", "launcher", "front", "session",
-                                    "keeper", "pty",      "spare", "command"};
+  constexpr const char* kNames[] = {"broker", "launcher", "front",   "session",  "keeper",
+                                    "pty",    "spare",    "command", "container"};
   return kNames[static_cast<std::size_t>(victim)];
 }
 
@@ -185,7 +185,8 @@ std::vector<pid_t> Rig::find(Victim victim) const {
     const bool matches = victim == Victim::kLauncher ? name == "launcher" && parent == pid_
                          : victim == Victim::kCommand
                              ? name != "session" && name != "keeper" && name != "gofer" &&
-                                   name != "launcher" && name != "front" && name != "pty" && name != "spare"
+                                   name != "launcher" && name != "front" && name != "pty" &&
+                                   name != "spare" && name != "container"
                              : name == nameOf(victim);
     if (matches) found.push_back(pid);
   }

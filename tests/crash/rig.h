@@ -14,7 +14,7 @@
 namespace factionos::test {
 
 // Whom a test kills.
-enum class Victim { kBroker, kLauncher, kFront, kSession, kKeeper, kPty, kSpare, kCommand };
+enum class Victim { kBroker, kLauncher, kFront, kSession, kKeeper, kPty, kSpare, kCommand, kContainer };
 // Those whose death ends the broker come last, so that one broker serves the cells before.
 inline constexpr Victim kVictims[] = {Victim::kFront, Victim::kSession, Victim::kKeeper, Victim::kPty,
                                       Victim::kSpare, Victim::kCommand, Victim::kBroker, Victim::kLauncher};

@@ -98,14 +98,14 @@ kj::Promise<Settled> settle(Engine& engine, Owner owner, kj::Duration grace) {
     settled.owner = *found;
     const auto name = textOf(member(labelsIn(document.root()), labels::kTemplate)).value_or("");
     if (isLabel(name)) settled.templateId = name;
-    return end(engine, *id, state.value_or(State{Life::kRunning}), grace)
-        .then([&engine, settled](State ended) mutable {
-          settled.state = ended;
-          return remove(engine, settled.id).then([settled](bool gone) mutable {
-            settled.swept = gone ? Swept::kRemoved : Swept::kLeft;
-            return settled;
-          });
-        });
+    // As it was found: how one ends that is stopped here says nothing of its work.
+    settled.state = state.value_or(State{Life::kRunning});
+    return end(engine, *id, settled.state, grace).then([&engine, settled](const State&) mutable {
+      return remove(engine, settled.id).then([settled](bool gone) mutable {
+        settled.swept = gone ? Swept::kRemoved : Swept::kLeft;
+        return settled;
+      });
+    });
   });
 }
 

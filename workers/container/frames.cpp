@@ -7,6 +7,8 @@ namespace {
 
 constexpr unsigned char kOutFrame = 1;
 constexpr unsigned char kErrorFrame = 2;
+// Engines send what they have read from a pipe at once, 32 KiB at most. A length beyond this is no length.
+constexpr std::uint32_t kLargestFrame = std::uint32_t{1} << 24;
 
 }  // namespace
 
@@ -21,6 +23,7 @@ void FrameReader::begin() {
   source_ = head_[0] == kOutFrame ? Source::kOut : Source::kError;
   missing_ = std::uint32_t{head_[4]} << 24 | std::uint32_t{head_[5]} << 16 | std::uint32_t{head_[6]} << 8 |
              std::uint32_t{head_[7]};
+  if (missing_ > kLargestFrame) state_ = State::kBroken;
   headBytes_ = 0;
 }
 

@@ -46,6 +46,11 @@ void Outlet::push(Source source, std::string_view bytes) {
   write();
 }
 
+void Outlet::lose(std::size_t bytes) {
+  total_ += bytes;
+  droppedTotal_ += bytes;
+}
+
 void Outlet::write() {
   if (state_ != State::kIdle || chunks_.empty()) return;
   state_ = State::kWriting;

@@ -23,6 +23,8 @@ class Outlet {
 
   // Takes all of it, at once: what there is no room for is dropped and counted.
   void push(Source source, std::string_view bytes);
+  // What could not be read as output.
+  void lose(std::size_t bytes);
   // Once: hands over what is left and tells the sink, within `limit`.
   kj::Promise<void> finish(kj::Timer& timer, kj::Duration limit);
 

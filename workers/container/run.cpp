@@ -63,17 +63,15 @@ void Run::kill() {
 }
 
 // Attached before it starts, or its first output would be lost; waited for before it starts, or its exit code
-// could be. Whatever goes wrong on the way, the last four are done.
+// could be; looked at meanwhile, so that nothing starts that is not as it was meant. Whatever goes wrong on
+// the way, the last three are done.
 kj::Promise<void> Run::life() {
   return unlessOver(&Run::create)
-      .then([this]() { return unlessOver(&Run::compare); })
-      .then([this]() { return unlessOver(&Run::attach); })
-      .then([this]() { return unlessOver(&Run::listenForEnd); })
+      .then([this]() { return unlessOver(&Run::compareAndListen); })
       .then([this]() { return unlessOver(&Run::start); })
       .then([this]() { return watch(); })
       .then([this]() { return drain(); })
-      .then([this]() { return clear(); })
-      .then([this]() { return conclude(); })
+      .then([this]() { return clearAndTell(); })
       // What is left to throw is a bug; nobody may wait for ever because of it.
       .catch_([this](kj::Exception&&) {
         fail("internal_error");
@@ -160,6 +158,22 @@ kj::Promise<void> Run::adopt() {
     if (state->life == Life::kEnded) settle(*state);
     return kj::READY_NOW;
   });
+}
+
+// Attaching and waiting start nothing, and the engine takes its time for each. Podman's attach makes what
+// runs: there it is looked at before.
+kj::Promise<void> Run::compareAndListen() {
+  auto compared = compare();
+  const bool first = manner_.dialect == Dialect::kPodman;
+  auto before = first ? kj::mv(compared) : kj::Promise<void>(kj::READY_NOW);
+  auto listening = before.then([this]() { return unlessOver(&Run::attach); }).then([this]() {
+    return unlessOver(&Run::listenForEnd);
+  });
+  if (first) return listening;
+  auto both = kj::heapArrayBuilder<kj::Promise<void>>(2);
+  both.add(kj::mv(compared));
+  both.add(kj::mv(listening));
+  return kj::joinPromises(both.finish());
 }
 
 kj::Promise<void> Run::compare() {
@@ -283,19 +297,24 @@ kj::Promise<void> Run::stop() {
 kj::Promise<void> Run::readOutput(kj::AsyncIoStream& stream) {
   return stream.tryRead(buffer_.data(), 1, buffer_.size())
       .then([this, &stream](std::size_t got) -> kj::Promise<void> {
-        if (got == 0) return kj::READY_NOW;
+        if (got == 0) {
+          if (frames_.withinFrame()) outcome_.outputUnreadable = true;
+          return kj::READY_NOW;
+        }
         take({buffer_.data(), got});
         return readOutput(stream);
       });
 }
 
-// What is no stream of frames is read and thrown away: a container whose output nobody takes would stand
-// still.
+// What is no stream of frames is read and thrown away, and counted: a container whose output nobody takes
+// would stand still.
 void Run::take(std::string_view bytes) {
   while (!bytes.empty() && !frames_.broken()) {
     const FrameReader::Piece piece = frames_.next(bytes);
     outlet_.push(piece.source, piece.bytes);
   }
+  outcome_.outputUnreadable = frames_.broken();
+  outlet_.lose(bytes.size());
 }
 
 kj::Promise<void> Run::samplePids() {
@@ -335,9 +354,13 @@ kj::Promise<void> Run::clear() {
   });
 }
 
-kj::Promise<void> Run::conclude() {
+// The broker has all of the output when it hears of the end; neither waits for the other.
+kj::Promise<void> Run::clearAndTell() {
   if (stage_ != Stage::kEnded && why_ == End::kKilled && !failed_) outcome_.end = End::kKilled;
-  return outlet_.finish(engine_.timer(), kFinishLimit).then([this]() {
+  auto both = kj::heapArrayBuilder<kj::Promise<void>>(2);
+  both.add(clear());
+  both.add(outlet_.finish(engine_.timer(), kFinishLimit));
+  return kj::joinPromises(both.finish()).then([this]() {
     outcome_.totalBytes = outlet_.totalBytes();
     outcome_.droppedBytes = outlet_.droppedBytes();
     end_->fulfill();

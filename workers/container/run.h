@@ -23,6 +23,7 @@ struct Outcome {
   int exitCode = -1;
   bool pidsReached = false;
   bool adopted = false;
+  bool outputUnreadable = false;
   Gone removal = Gone::kNotAsked;
   std::int64_t startedMs = 0;
   std::int64_t endedMs = 0;
@@ -58,6 +59,7 @@ class Run final : public kj::Refcounted {
 
   kj::Promise<void> create();
   kj::Promise<void> adopt();
+  kj::Promise<void> compareAndListen();
   kj::Promise<void> compare();
   kj::Promise<void> attach();
   kj::Promise<void> listenForEnd();
@@ -65,8 +67,8 @@ class Run final : public kj::Refcounted {
   kj::Promise<void> watch();
   kj::Promise<void> stop();
   kj::Promise<void> drain();
+  kj::Promise<void> clearAndTell();
   kj::Promise<void> clear();
-  kj::Promise<void> conclude();
 
   kj::Promise<void> untilEnded();
   kj::Promise<void> learnEnd(unsigned tries);

@@ -93,7 +93,11 @@ void fill(schema::ContainerOutcome::Builder out, const Outcome& outcome) {
   out.setEndedMs(outcome.endedMs);
   out.setTotalBytes(outcome.totalBytes);
   out.setDroppedBytes(outcome.droppedBytes);
-  if (!outcome.code.empty()) deny(out.initDenial(), outcome.code, "engine", outcome.target);
+  if (!outcome.code.empty()) {
+    deny(out.initDenial(), outcome.code, "engine", outcome.target);
+  } else if (outcome.outputUnreadable) {
+    deny(out.initDenial(), "output_unreadable", "frames");
+  }
 }
 
 void fill(schema::FoundContainer::Builder out, const std::string& id, const Owner& owner, const State& state,

@@ -27,6 +27,10 @@ TEST(ContainerLife, EachEndIsToldApart) {
     EXPECT_FALSE(ended.at("/run/recovery").empty()) << made;
   }
   EXPECT_EQ(agent.containers(), 0U);
+  EXPECT_EQ(agent.broker().log().find("output_unreadable"), std::string::npos) << "the control";
+  EXPECT_EQ(agent.outcome("garbled").at("/run/state"), "succeeded");
+  EXPECT_TRUE(
+      eventually([&]() { return agent.broker().log().find("output_unreadable") != std::string::npos; }));
 }
 
 TEST(ContainerLife, WhatIsNeverStartedFailsWithItsCause) {
@@ -92,7 +96,7 @@ TEST(ContainerLife, AWorkerThatDiesAtTheStartLeavesNothing) {
 
 TEST(ContainerLife, AMisbehavingWorkerIsKilledAndTheBrokerServesOn) {
   ContainerAgent agent;
-  for (const char* made : {"bad-outcome", "bad-stream", "bad-chunk"}) {
+  for (const char* made : {"bad-outcome", "bad-stream", "bad-chunk", "bad-call", "bad-interface"}) {
     const auto started = agent.post("/v1/container/run", ContainerAgent::run(made));
     ASSERT_GE(started.status, 201) << started.body;
     EXPECT_TRUE(eventually([&]() {

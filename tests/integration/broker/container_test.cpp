@@ -233,7 +233,9 @@ TEST(ContainerFamily, WithoutAnEngineItSaysWhatIsMissing) {
 TEST(ContainerFamily, TheCliDoesAllOfIt) {
   ContainerAgent agent;
   auto& broker = agent.broker();
-  EXPECT_NE(broker.cli({"container", "readiness"}).out.find("template echo\tavailable"), std::string::npos);
+  const auto readiness = broker.cli({"container", "readiness"}).out;
+  EXPECT_NE(readiness.find("template echo"), std::string::npos) << readiness;
+  EXPECT_EQ(readiness.find('\t'), std::string::npos) << "columns";
   EXPECT_NE(broker.cli({"container", "preview", "demo", "echo"}).out.find("container.run"),
             std::string::npos);
   const auto run = broker.cli({"container", "run", "demo", "echo", "--wait"});

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <capnp/message.h>
+#include <capnp/schema.h>
 
 #include "protocol/rpc/connection.h"
 #include "protocol/rpc/loop.h"
@@ -147,14 +148,22 @@ class Run final : public kj::Refcounted {
     }
     if (word == "memory") end(schema::ContainerEnd::OUT_OF_MEMORY, 137);
     if (word == "lost") end(schema::ContainerEnd::LOST, -1);
+    if (word == "garbled") outcome.initDenial().setCode("output_unreadable");
     if (word == "left") outcome.setRemoval(schema::Removal::LEFT);
     if (word == "bad-outcome") outcome.setExitCode(999);
     if (word == "bad-stream") return write(static_cast<schema::OutputStream>(9), "x");
     if (word == "bad-chunk") return write(schema::OutputStream::STDOUT, std::string(64 * 1024 + 1, 'x'));
+    if (word == "bad-call") return call(capnp::typeId<schema::ContainerSink>(), 2);
+    if (word == "bad-interface") return call(capnp::typeId<schema::ContainerRun>(), 0);
     if (word == "die") ::kill(getpid(), SIGKILL);
     if (word == "flood") return flood(script_.number());
     if (word == "sleep") return timer_.afterDelay(script_.number() * kj::MILLISECONDS);
     return kj::READY_NOW;
+  }
+  // Which its sink does not have.
+  kj::Promise<void> call(std::uint64_t interfaceId, std::uint16_t method) {
+    auto request = capnp::Capability::Client(sink_).typelessRequest(interfaceId, method, rpc::kNone);
+    return request.send().ignoreResult().catch_([](kj::Exception&&) {});
   }
   kj::Promise<void> flood(std::uint64_t left) {
     if (left == 0) return kj::READY_NOW;

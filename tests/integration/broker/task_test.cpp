@@ -133,6 +133,11 @@ TEST(TaskQueue, ARetryIsANewAttempt) {
   EXPECT_NE(second.at("/run/id"), first);
   agent.taskUntil(task, "failed");
   EXPECT_EQ(agent.starts(), 2U);
+  for (const auto& [run, attempt] : {std::pair{first, "1"}, std::pair{second.at("/run/id"), "2"}}) {
+    const auto seen = agent.get("/v1/container/runs/" + run);
+    EXPECT_EQ(seen.at("/run/taskId"), task) << seen.body;
+    EXPECT_EQ(seen.at("/run/attempt"), attempt) << seen.body;
+  }
 }
 
 TEST(TaskQueue, H14ATaskIsCancelledWhereverItStands) {

@@ -21,13 +21,13 @@ constexpr const char* kInfo =
     R"({"SecurityOptions":["name=seccomp,profile=default","name=rootless"],"MemoryLimit":true,"SwapLimit":true,"PidsLimit":true,"CpuCfsQuota":true})";
 
 // "/v1.41/containers/0123…/start?x=1" without version, query, and with ID for an id or a name of ours.
-std::string shapeOf(const std::string& target) {
+std::string shapeOf(const std::string& target, std::string& which) {
   std::string path = target.substr(0, target.find('?'));
   if (path.starts_with("/v1.")) path = path.substr(path.find('/', 1));
   const std::string prefix = "/containers/";
   if (!path.starts_with(prefix)) return path;
   const std::size_t end = std::min(path.find('/', prefix.size()), path.size());
-  const std::string which = path.substr(prefix.size(), end - prefix.size());
+  which = path.substr(prefix.size(), end - prefix.size());
   if (which == "create" || which == "json") return path;
   return prefix + "ID" + path.substr(end);
 }
@@ -215,7 +215,7 @@ void FakeEngine::handle(int socket) {
     const std::size_t space = text.find(' ');
     const std::string target = text.substr(space + 1, text.find(' ', space + 1) - space - 1);
     call.method = text.substr(0, space);
-    call.path = shapeOf(target);
+    call.path = shapeOf(target, call.which);
     call.query = target.find('?') == std::string::npos ? "" : target.substr(target.find('?') + 1);
     call.body = text.substr(head);
     call.socket = socket;

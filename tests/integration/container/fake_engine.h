@@ -18,7 +18,8 @@ class FakeEngine {
   class Call {
    public:
     std::string method;
-    std::string path;  // without the version and the query
+    std::string path;   // without the version and the query
+    std::string which;  // the id or name that stands as ID in it
     std::string query;
     std::string body;
 

@@ -36,8 +36,8 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
-// H1: attached and waited for before it starts, looked at before either.
-TEST(ContainerFaults, H1_TheOrderIsCreateInspectAttachWaitStart) {
+// H1: attached, waited for and looked at before it starts.
+TEST(ContainerFaults, H1_TheOrderIsCreateAttachWaitStart) {
   Faults f;
   f.engine.behaveWell(frame(1, "hi\n") + frame(2, "oh\n"), 7);
   EngineRun run = f.worker.start({});
@@ -49,11 +49,13 @@ TEST(ContainerFaults, H1_TheOrderIsCreateInspectAttachWaitStart) {
   EXPECT_EQ(outcome.getRemoval(), schema::Removal::REMOVED);
   EXPECT_TRUE(f.engine.isGone());
   const auto calls = f.engine.calls();
-  const std::vector<std::string> order = {"POST /containers/create",    "GET /containers/ID/json",
-                                          "POST /containers/ID/attach", "POST /containers/ID/wait",
-                                          "POST /containers/ID/start",  "DELETE /containers/ID"};
-  for (std::size_t i = 1; i < order.size(); ++i)
-    EXPECT_LT(indexOf(calls, order[i - 1]), indexOf(calls, order[i])) << order[i];
+  const auto inOrder = [&calls](const std::vector<std::string>& order) {
+    for (std::size_t i = 1; i < order.size(); ++i)
+      EXPECT_LT(indexOf(calls, order[i - 1]), indexOf(calls, order[i])) << order[i];
+  };
+  inOrder({"POST /containers/create", "POST /containers/ID/attach", "POST /containers/ID/wait",
+           "POST /containers/ID/start", "DELETE /containers/ID"});
+  inOrder({"POST /containers/create", "GET /containers/ID/json", "POST /containers/ID/start"});
 }
 
 TEST(ContainerFaults, FramesMayBeCutAnywhere) {
@@ -76,15 +78,28 @@ TEST(ContainerFaults, WhatIsNoStreamOfFramesIsReadAndNotShown) {
   Faults f;
   for (const std::string& garbage :
        {std::string("\x07\0\0\0\0\0\0\1x", 9), std::string("\1\1\0\0\0\0\0\1x", 9),
-        std::string("plain text that goes on"), frame(3, "the engine's own")}) {
+        std::string("plain text that goes on"), frame(3, "the engine's own"),
+        std::string("\1\0\0\0\x7f\xff\xff\xffx", 9)}) {
     f.engine.on("POST /containers/ID/attach", [&](const FakeEngine::Call& call) {
       call.send("HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n" + frame(1, "good") +
                 garbage + frame(1, "never"));
     });
     EngineRun run = f.worker.start({});
-    EXPECT_EQ(text(run.end()), "exited");
+    const auto outcome = run.end();
+    EXPECT_EQ(text(outcome), "exited/output_unreadable");
     EXPECT_EQ(run.heard->out, "good");
+    EXPECT_EQ(outcome.getTotalBytes(), 4 + outcome.getDroppedBytes());
+    EXPECT_GT(outcome.getDroppedBytes(), 0U);
   }
+  f.engine.on("POST /containers/ID/attach", [](const FakeEngine::Call& call) {
+    call.send("HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n" +
+              frame(1, "good").substr(0, 10));
+  });
+  EngineRun cut = f.worker.start({});
+  EXPECT_EQ(text(cut.end()), "exited/output_unreadable");
+  f.engine.behaveWell(frame(1, "good"));
+  EngineRun whole = f.worker.start({});
+  EXPECT_EQ(text(whole.end()), "exited") << "the control";
 }
 
 // Engines drop what they don't know, and older ones know less: nothing runs that is not as it was meant.
