@@ -380,8 +380,42 @@ TEST(ContainerEngine, TwentyAtATime) {
   EXPECT_EQ(ours(), "");
 }
 
-// By hand, beside a rootless podman of the same user: FACTIONOS_PODMAN_SOCKET=… container_engine_test
-// --gtest_filter=Podman*
+// Issue 6, the profile `egress`: other machines, and neither this one, nor a cloud's metadata service, nor
+// another container. `run` has seen each of them answer to the machine itself.
+TEST(ContainerEngine, P25_EgressReachesOtherMachinesAlone) {
+  NEEDS_ENGINE();
+  std::ofstream(variable("FACTIONOS_ENGINE_WISH")) << "egress\n" << std::flush;
+  Real real;
+  for (int round = 0; round < 200 && access(variable("FACTIONOS_ENGINE_EGRESS").c_str(), F_OK) != 0; ++round)
+    real.broker.wait(real.broker.loop.timer().afterDelay(50 * kj::MILLISECONDS));
+  RunSpec spec;
+  spec.network = schema::ContainerNetwork::EGRESS;
+  spec.argv = {"/bin/sh", "-c", "hostname -i; httpd -f -p 8080 -h /"};
+  EngineRun other = real.worker.start(spec);
+  ASSERT_TRUE(other.started());
+  for (int round = 0; round < 100 && !other.heard->out.ends_with('\n'); ++round)
+    real.broker.wait(real.broker.loop.timer().afterDelay(50 * kj::MILLISECONDS));
+  const std::string neighbour = other.heard->out.substr(0, other.heard->out.find('\n'));
+  ASSERT_FALSE(neighbour.empty()) << other.heard->errors;
+  const auto reaches = [](const std::string& address, const std::string& port = "80") {
+    return "nc -w 2 " + address + " " + port + " </dev/null >/dev/null 2>&1 && echo reached || echo no; ";
+  };
+  EXPECT_EQ(real.shell(reaches("203.0.113.1") + reaches("169.254.169.254") + reaches("203.0.113.2") +
+                           reaches("$(ip route | sed -n 's/^default via \\([^ ]*\\).*/\\1/p')") +
+                           reaches(neighbour, "8080"),
+                       spec),
+            "reached\nno\nno\nno\nno");
+  EXPECT_EQ(real.shell("httpd -p 8080 -h /; " + reaches("$(hostname -i)", "8080"), spec), "reached")
+      << "the control: such a service answers to its own container";
+  other.kill();
+  other.end();
+  spec.network = schema::ContainerNetwork::NONE;
+  EXPECT_EQ(real.shell(reaches("203.0.113.1") + reaches("169.254.169.254") + reaches("203.0.113.2"), spec),
+            "no\nno\nno");
+  EXPECT_EQ(ours(), "");
+}
+
+// Beside a rootless podman of the same user.
 TEST(PodmanEngine, RunsWithEveryWallOrNotAtAll) {
   const std::string socket = variable("FACTIONOS_PODMAN_SOCKET");
   if (socket.empty()) GTEST_SKIP() << "no podman was started";
@@ -397,6 +431,13 @@ TEST(PodmanEngine, RunsWithEveryWallOrNotAtAll) {
     // Where it may use no cgroup it drops limits without a word.
     EXPECT_EQ(text(outcome), "not_started/not_as_meant") << view(outcome.getDenial().getTarget());
     EXPECT_EQ(view(outcome.getDenial().getTarget()), "Memory");
+    auto request = worker.containers.probeRequest();
+    request.setImage("factionos-isolated:latest");
+    request.setInstance("test-instance");
+    auto response = worker.call(request);
+    EXPECT_EQ(response.getProbe().getKind(), schema::EngineKind::PODMAN);
+    EXPECT_TRUE(response.getProbe().getRootless());
+    EXPECT_EQ(view(response.getProbe().getIsolation().getReason()), "limits_missing");
   }
   EXPECT_EQ(outcome.getRemoval(), schema::Removal::REMOVED);
   EXPECT_EQ(worker.count("test-instance"), 0U);
