@@ -21,9 +21,13 @@ struct Suite {
   void (*measure)(Report&, Effort, Meter&);
 };
 
-constexpr Suite kSuites[] = {{"start", measureStart},        {"http", measureHttp},
-                             {"terminal", measureTerminal},  {"memory", measureMemory},
-                             {"scale", measureScale},        {"supervision", measureSupervision},
+constexpr Suite kSuites[] = {{"start", measureStart},
+                             {"http", measureHttp},
+                             {"terminal", measureTerminal},
+                             {"git", measureGit},
+                             {"memory", measureMemory},
+                             {"scale", measureScale},
+                             {"supervision", measureSupervision},
                              {"container", measureContainer}};
 
 }  // namespace
@@ -48,9 +52,10 @@ int main(int count, char** arguments) {
     bool known = false;
     for (const Suite& suite : kSuites) known = known || name == suite.name;
     if (!known) {
-      std::fprintf(stderr,
-                   "no suite %s; there are start, http, terminal, memory, scale, supervision, container\n",
-                   name.c_str());
+      std::fprintf(
+          stderr,
+          "no suite %s; there are start, http, terminal, git, memory, scale, supervision, container\n",
+          name.c_str());
       return 2;
     }
   }

@@ -14,6 +14,8 @@ void measureStart(Report& report, Effort effort, Meter& meter);
 void measureHttp(Report& report, Effort effort, Meter& meter);
 // Bytes of output a second, beside a pump that only reads the terminal.
 void measureTerminal(Report& report, Effort effort, Meter& meter);
+// Status and commit over REST, beside git as a child of Node; a file written and read, beside Node's fs.
+void measureGit(Report& report, Effort effort, Meter& meter);
 // Idle processes, and one session more.
 void measureMemory(Report& report, Effort effort, Meter& meter);
 // The same requests with a million records, a hundred thousand actions and 200 live sessions.
