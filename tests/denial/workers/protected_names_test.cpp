@@ -250,6 +250,30 @@ TEST_P(ProtectedNames, NoRaceMakesOne) {
   EXPECT_EQ(Box::control({"race-on-text", inWorkspace(box, ".envrc"), "10000"}), "EEXIST");
 }
 
+// What makes one call wait keeps no other waiting. (A lease that nobody gives up lasts 45 seconds.)
+TEST_P(ProtectedNames, ALeaseHoldsUpNobodyElse) {
+  if (access("/usr/bin/python3", X_OK) != 0 && lacks("python3")) GTEST_SKIP();
+  Box box(GetParam());
+  box.world().write(inWorkspace(box, "leased"), "content");
+  const Result result = box.broker.run(
+      shell("python3 -c 'import fcntl, os, signal, time\n"
+            "signal.signal(signal.SIGIO, signal.SIG_IGN)\n"
+            "held = os.open(\"leased\", os.O_RDONLY)\n"
+            "fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_RDLCK)\n"
+            "child = os.fork()\n"
+            "if child == 0: os.truncate(\"leased\", 1); os._exit(0)\n"
+            "time.sleep(0.2)\n"
+            "before = time.monotonic()\n"
+            "os.mkdir(\"another\")\n"
+            "print(\"held up\" if time.monotonic() - before > 20 else \"served\", flush=True)\n"
+            "fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_UNLCK)\n"
+            "os.waitpid(child, 0)\n"
+            "print(os.stat(\"leased\").st_size)'",
+            GetParam()));
+  EXPECT_NE(result.output.find("served"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("\n1"), std::string::npos) << result.output;
+}
+
 TEST_P(ProtectedNames, TheGofersOwnFilesAreNobodysToOpen) {
   Box box(GetParam());
   const Result result = box.broker.run(
