@@ -200,8 +200,19 @@ class RepositoryServer final : public schema::Repository::Server {
     rpc::allowCancellation(context);
     auto request = copyOf<Request>(context.getParams().getRequest());
     return work([worked = worked_, request, operation](Made& made, Patience& patience) {
-             operation(worked->opened(), request->template getRoot<Request>().asReader(),
-                       made.message->template initRoot<Reply>(), patience);
+             const auto attempt = [&]() {
+               operation(worked->opened(), request->template getRoot<Request>().asReader(),
+                         made.message->template initRoot<Reply>(), patience);
+             };
+             try {
+               attempt();
+             } catch (const Refusal& refusal) {
+               // The user's own gc or rebase may have taken a pack away in the midst: once more, opened anew.
+               if (refusal.code != "repository_refused") throw;
+               worked->repository.reset();
+               made = Made();
+               attempt();
+             }
            })
         .then([context, set](Made made) mutable {
           if (made.refusal) return fillDenial(context.getResults().initDenial(), *made.refusal);
