@@ -48,6 +48,7 @@ class HostileFile : public testing::Test {
 class HostileFileActs : public HostileFile, public testing::WithParamInterface<hostile::Rule> {};
 
 TEST_P(HostileFileActs, AreRefusedByTheFilterOrByLandlock) {
+  SKIP_ACTS_IF_SANITIZED();
   const std::string file = broker.home() + "/state/state.db";
   const auto before = readFile(broker.home() + "/policy.toml");
   int tried = 0;

@@ -69,6 +69,7 @@ class HostileFront : public testing::Test {
 };
 
 TEST_F(HostileFront, ActsOfEveryKindEndIt) {
+  SKIP_ACTS_IF_SANITIZED();
   for (const char* name :
        {"state_write", "trace", "signal_process", "program_start", "connect", "namespace"}) {
     const auto* act = hostile::findAct(name);

@@ -148,21 +148,27 @@ class HostilePtyActs : public HostilePty {
 };
 
 TEST_F(HostilePtyActs, CantReadOrWriteTheBrokersState) {
+  SKIP_ACTS_IF_SANITIZED();
   expectRefused(hostile::Rule::kState);
 }
 TEST_F(HostilePtyActs, CantReadAnothersMemory) {
+  SKIP_ACTS_IF_SANITIZED();
   expectRefused(hostile::Rule::kMemory);
 }
 TEST_F(HostilePtyActs, CantSignalAnybody) {
+  SKIP_ACTS_IF_SANITIZED();
   expectRefused(hostile::Rule::kSignals);
 }
 TEST_F(HostilePtyActs, CantStartAProgram) {
+  SKIP_ACTS_IF_SANITIZED();
   expectRefused(hostile::Rule::kPrograms);
 }
 TEST_F(HostilePtyActs, CantReachAnySocketButItsLine) {
+  SKIP_ACTS_IF_SANITIZED();
   expectRefused(hostile::Rule::kSockets);
 }
 TEST_F(HostilePtyActs, CantLeaveItsSandbox) {
+  SKIP_ACTS_IF_SANITIZED();
   expectRefused(hostile::Rule::kSandbox);
 }
 

@@ -61,7 +61,9 @@ sandbox::Policy policy(int workspace) {
        "its line, its loop, the workspace, and a directory for each component of the deepest path"},
       {RLIMIT_FSIZE, std::uint64_t{128} << 20, "twice the largest file that is changed"},
       {RLIMIT_NPROC, 0, "starts nothing"},
+#ifndef FACTIONOS_SANITIZED
       {RLIMIT_DATA, std::uint64_t{1} << 30, "a few times the largest file that is changed"},
+#endif
   };
   policy.files.rules = {sandbox::allowDescriptor(workspace, kFiles, "the one workspace")};
   policy.scopes = {sandbox::Need::kIfAvailable, sandbox::Need::kIfAvailable};

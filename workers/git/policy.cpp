@@ -113,7 +113,9 @@ sandbox::Policy policy(Access access, const std::vector<int>& directories) {
   policy.keep.insert(policy.keep.end(), directories.begin(), directories.end());
   policy.limits = {
       {RLIMIT_NOFILE, 512, "packs, their indexes, and one file at a time"},
+#ifndef FACTIONOS_SANITIZED
       {RLIMIT_DATA, std::uint64_t{2} << 30, "an object that claims to be larger than any machine's memory"},
+#endif
   };
   if (access == Access::kRead) policy.limits.push_back({RLIMIT_FSIZE, 0, "writes no file"});
   for (const int directory : directories)
