@@ -192,8 +192,9 @@ void LiveRun::received(schema::OutputStream stream, capnp::Data::Reader bytes, s
   if (stream != schema::OutputStream::STDOUT && stream != schema::OutputStream::STDERR)
     return misbehaved("stream_unknown");
   lostBytes_ += dropped;
-  output_.lose(dropped);
-  output_.feed({bytes.begin(), bytes.size()}, now(), stream == schema::OutputStream::STDERR ? 1 : 0);
+  const unsigned index = stream == schema::OutputStream::STDERR ? 1 : 0;
+  output_.lose(dropped, index);
+  output_.feed({bytes.begin(), bytes.size()}, now(), index);
   planTick();
   wake();
 }
@@ -202,7 +203,7 @@ void LiveRun::drained(std::uint64_t totalBytes, std::uint64_t droppedBytes) {
   if (misbehaved_) return;
   if (drained_) return misbehaved("end_twice");
   if (totalBytes < output_.rawBytes()) return misbehaved("end_count");
-  output_.lose(droppedBytes - std::min(droppedBytes, lostBytes_));
+  output_.loseAtEnd(droppedBytes - std::min(droppedBytes, lostBytes_));
   lostBytes_ = std::max(lostBytes_, droppedBytes);
   drained_ = true;
   output_.finish();

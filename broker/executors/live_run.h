@@ -52,7 +52,7 @@ class LiveRun final : public kj::Refcounted, private kj::TaskSet::ErrorHandler {
   // For its readers: nothing of it changes any more.
   void close();
 
-  std::uint64_t totalBytes() const { return output_.rawBytes() + lostBytes_; }
+  std::uint64_t totalBytes() const { return output_.totalBytes(); }
   std::uint64_t droppedBytes() const { return output_.droppedBytes(); }
   std::uint64_t lines() const { return output_.lines(); }
   std::uint64_t shownBytes() const { return output_.shownBytes(); }
@@ -82,7 +82,7 @@ class LiveRun final : public kj::Refcounted, private kj::TaskSet::ErrorHandler {
   audit::Label owner_;
   kj::Duration patience_;  // from its start to its end, the worker's own bounds and then some
   SessionOutput output_;
-  std::uint64_t lostBytes_ = 0;
+  std::uint64_t lostBytes_ = 0;     // as the worker counts them
   std::shared_ptr<LiveRun*> self_;  // what the sink holds: null once this object is gone
   std::shared_ptr<EngineWorker> worker_;
   kj::Maybe<schema::ContainerRun::Client> run_;

@@ -329,7 +329,7 @@ Ending LiveSession::judge() const {
 
 state::ActionCounts LiveSession::counts() const {
   return {.bytesIn = inputBytes_,
-          .bytesOut = output_.rawBytes(),
+          .bytesOut = output_.totalBytes(),
           .droppedBytes = output_.droppedBytes(),
           .denials = denials_.total()};
 }
@@ -465,7 +465,7 @@ void LiveSession::fillSummary(Outgoing<B, schema::TerminalSession> session) cons
   if (endedAt_) session.set(&S::setEndedAt, actions::millis(*endedAt_));
   session.set(&S::setTimeoutMs, facts_.timeoutMs);
   fillExit(session.init(&S::initExit));
-  session.set(&S::setTotalBytes, output_.shownBytes());
+  session.set(&S::setTotalBytes, output_.totalBytes());
   session.set(&S::setDroppedBytes, output_.droppedBytes());
   session.set(&S::setLines, output_.lines());
   session.set(&S::setInputCount, inputCount_);

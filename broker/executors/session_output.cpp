@@ -87,6 +87,24 @@ void SessionOutput::feed(std::span<const std::uint8_t> raw, Instant now, unsigne
   stages_->maskers.at(stream)->feed(std::as_bytes(raw), now, stages_->window);
 }
 
+void SessionOutput::lose(std::uint64_t bytes, unsigned stream) {
+  if (bytes == 0) return;
+  lostBytes_ += bytes;
+  stages_->maskers.at(stream)->gap(bytes, stages_->window);
+}
+
+void SessionOutput::loseAtEnd(std::uint64_t bytes) {
+  if (bytes == 0) return;
+  lose(bytes, 0);
+  for (std::size_t i = 1; i < stages_->maskers.size(); ++i) stages_->maskers[i]->gap(0, stages_->window);
+}
+
+std::uint64_t SessionOutput::lostBytes() const {
+  std::uint64_t bytes = lostBytes_;
+  for (const auto& masker : stages_->maskers) bytes += masker->afterGapBytes();
+  return bytes;
+}
+
 std::optional<SessionOutput::Instant> SessionOutput::deadline() const {
   std::optional<Instant> first;
   for (const auto& masker : stages_->maskers) {
@@ -111,7 +129,7 @@ std::uint64_t SessionOutput::shownBytes() const {
   return stages_->window.totalBytes();
 }
 std::uint64_t SessionOutput::droppedBytes() const {
-  return stages_->window.droppedBytes() + lostBytes_;
+  return stages_->window.droppedBytes() + lostBytes();
 }
 std::uint64_t SessionOutput::lines() const {
   return stages_->window.lines();
@@ -123,17 +141,19 @@ void SessionOutput::fill(std::int64_t after,
   using O = schema::Output::Builder;
   const auto& window = stages_->window;
   const auto shown = [](const redaction::OutputWindow::Text& text) { return ApiRedactor::masked<C>(text); };
-  output.set(&O::setTotalBytes, window.totalBytes());
+  output.set(&O::setTotalBytes, totalBytes());
   output.set(&O::setDroppedBytes, droppedBytes());
   output.set(&O::setLines, window.lines());
-  output.set(&O::setTruncated, window.truncated() || lostBytes_ != 0);
+  output.set(&O::setTruncated, droppedBytes() != 0);
   output.set(&O::setWithheld, stages_->withholding());
   if (after < 0 && window.truncated()) {
     const auto head = window.head(kMaxReplyText / 2);
     const auto tail = window.tail(kMaxReplyText / 2);
     output.set(&O::setHead, shown(head));
     output.set(&O::setTail, shown(tail));
+    output.set(&O::setOffset, tail.from());
     output.set(&O::setNext, tail.next());
+    output.set(&O::setGapBytes, tail.from() - std::min(head.next(), tail.from()));
     return;
   }
   const auto text = window.read(after < 0 ? 0 : static_cast<std::uint64_t>(after), kMaxReplyText);

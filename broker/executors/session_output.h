@@ -53,8 +53,10 @@ class SessionOutput {
   // Of the terminal, so that a secret which wraps at its edge is seen as one.
   void setColumns(unsigned columns);
   void feed(std::span<const std::uint8_t> raw, Instant now, unsigned stream = 0);
-  // So many bytes are missing here, which somebody else has dropped.
-  void lose(std::uint64_t bytes) { lostBytes_ += bytes; }
+  // So many bytes of the stream are missing here, which somebody else has dropped.
+  void lose(std::uint64_t bytes, unsigned stream);
+  // So many are missing at the end, nobody knows of which stream.
+  void loseAtEnd(std::uint64_t bytes);
   // When tick() must be called at the latest, so that a prompt is shown in time.
   std::optional<Instant> deadline() const;
   void tick(Instant now);
@@ -63,6 +65,8 @@ class SessionOutput {
 
   std::uint64_t rawBytes() const { return rawBytes_; }
   std::uint64_t shownBytes() const;
+  // As Output in actions.capnp counts them.
+  std::uint64_t totalBytes() const { return shownBytes() + lostBytes(); }
   std::uint64_t droppedBytes() const;
   std::uint64_t lines() const;
 
@@ -73,6 +77,9 @@ class SessionOutput {
 
  private:
   struct Stages;
+  // What never came to the window: lost before the masker, or withheld by it around a gap.
+  std::uint64_t lostBytes() const;
+
   std::unique_ptr<Stages> stages_;
   std::uint64_t rawBytes_ = 0;
   std::uint64_t lostBytes_ = 0;

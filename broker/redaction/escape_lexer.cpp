@@ -70,6 +70,14 @@ void EscapeLexer::setColumns(unsigned columns) noexcept {
   wrapColumn_ = columns == 0 ? 60 : std::min(60U, columns);
 }
 
+std::size_t EscapeLexer::restart() noexcept {
+  const std::size_t kept = heldSize_ + (heldSpace_ ? 1U : 0U);
+  const std::uint64_t wrapColumn = wrapColumn_;
+  *this = EscapeLexer();
+  wrapColumn_ = wrapColumn;
+  return kept;
+}
+
 void EscapeLexer::lex(std::string_view raw, LexedBlock& out) noexcept {
   out.size = 0;
   std::size_t i = heldSize_ > 0 ? lexHeldCodePoint(raw, out) : 0;

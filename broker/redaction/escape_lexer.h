@@ -48,6 +48,10 @@ class EscapeLexer {
   // wrapped.
   void setColumns(unsigned columns) noexcept;
 
+  // Bytes are missing: what comes is text, until it says otherwise. Returns how many were kept back; they are
+  // given up.
+  std::size_t restart() noexcept;
+
   // Classifies raw bytes; `raw` must not be longer than LexedBlock::kRawBytes. Clears `out` first.
   void lex(std::string_view raw, LexedBlock& out) noexcept;
 

@@ -32,6 +32,7 @@ class HoldQueue {
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   [[nodiscard]] bool full() const noexcept { return size_ == ring_.size(); }
   [[nodiscard]] const Entry& front() const noexcept { return ring_[first_]; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
   // How many entries of a lane are held.
   [[nodiscard]] std::uint32_t count(Lane lane) const noexcept {
     return lane == Lane::kText ? text_ : sequence_;

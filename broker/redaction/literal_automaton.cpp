@@ -1,5 +1,7 @@
 #include "broker/redaction/literal_automaton.h"
 
+#include <algorithm>
+
 namespace factionos::redaction {
 
 LiteralAutomaton::LiteralAutomaton() : nodes_(1) {}
@@ -27,6 +29,7 @@ void LiteralAutomaton::add(std::string_view pattern) {
     state = child;
   }
   nodes_[state].match = nodes_[state].depth;
+  longest_ = std::max(longest_, pattern.size());
 }
 
 void LiteralAutomaton::build() {

@@ -39,6 +39,7 @@ class LiteralAutomaton {
            goesOn(root_[index(text[0])], text.substr(1, kLookAhead));
   }
   [[nodiscard]] std::size_t stateCount() const noexcept { return nodes_.size(); }
+  [[nodiscard]] std::size_t longest() const noexcept { return longest_; }  // length of a pattern
 
  private:
   static constexpr std::size_t kLookAhead = 16;  // bytes; enough to refute, and it bounds what a byte costs
@@ -56,6 +57,7 @@ class LiteralAutomaton {
 
   std::vector<Node, WipingAllocator<Node>> nodes_;
   std::array<State, 256> root_{};
+  std::size_t longest_ = 0;
   std::bitset<65536> pairs_;  // the first two bytes of a pattern: most text is refuted here
 };
 

@@ -7,6 +7,7 @@
 
 #include <sodium.h>
 
+#include "broker/redaction/blind_spot.h"
 #include "broker/redaction/escape_lexer.h"
 #include "broker/redaction/hold_queue.h"
 #include "broker/redaction/lane_matcher.h"
@@ -42,12 +43,14 @@ class Masker::Engine {
         scanner_(patterns.open()),
         queue_(limits.holdBytes),
         text_(Lane::kText, *secrets_, queue_, PrefixScanner::kMaxEvents * 2),
-        sequence_(Lane::kSequence, *secrets_, queue_, PrefixScanner::kMaxEvents) {}
+        sequence_(Lane::kSequence, *secrets_, queue_, PrefixScanner::kMaxEvents),
+        blind_(secrets_->longest()) {}
   ~Engine() { sodium_memzero(block_.bytes.data(), block_.bytes.size()); }
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   void feed(std::string_view raw, Time now, MaskedSink& sink);
+  void gap(std::uint64_t bytes, MaskedSink& sink);
   void tick(Time now, MaskedSink& sink);
   void finish(MaskedSink& sink);
   [[nodiscard]] std::optional<Time> deadline() const noexcept;
@@ -61,6 +64,7 @@ class Masker::Engine {
   bool withholding = false;
   std::uint64_t withheldBytes = 0;
   std::uint64_t rawBytes = 0;
+  std::uint64_t afterGapBytes = 0;
   std::uint64_t markers = 0;
 
  private:
@@ -74,6 +78,8 @@ class Masker::Engine {
   void stepSequence(char byte);
   void stepGap(char byte, ShapeTracker::Gap gap);
   void push(Entry entry);
+  void withhold(std::size_t bytes) noexcept;
+  void seeAgain(MaskedSink& sink);
 
   void release(MaskedSink& sink);
   void resolveAll(MaskedSink& sink);
@@ -87,6 +93,8 @@ class Masker::Engine {
   HoldQueue queue_;
   LaneMatcher text_;
   LaneMatcher sequence_;
+  BlindSpot blind_;
+  std::uint64_t unseen_ = 0;    // bytes withheld around the gap, not told yet
   bool textWasMasked_ = false;  // the last byte that went out of the lane
   bool sequenceWasMasked_ = false;
   LexedBlock block_;
@@ -117,6 +125,10 @@ void Masker::Engine::processBlock(MaskedSink& sink) {
   projections_.build(block_);
   scanBlock();
   for (std::size_t i = 0; i < block_.size;) {
+    if (blind_.isOpen()) {
+      stepByte(i++, sink);  // none is passed over: each may be the last that is withheld
+      continue;
+    }
     if (quiet()) {
       i = quietRun(i, sink);
     } else if (textWasMasked_ && queue_.empty() && sequence_.quiet()) {
@@ -217,6 +229,9 @@ void Masker::Engine::stepByte(std::size_t at, MaskedSink& sink) {
       break;
   }
   release(sink);
+  if (!blind_.isOpen()) return;
+  withhold(1);
+  if (!blind_.step(byte, block_.classes[at])) seeAgain(sink);
 }
 
 void Masker::Engine::stepText(std::size_t at) {
@@ -294,6 +309,7 @@ void Masker::Engine::emit(const Entry& entry, MaskedSink& sink) {
 }
 
 void Masker::Engine::write(std::string_view bytes, MaskedSink& sink) {
+  if (blind_.isOpen()) return;
   if (bytes.size() > out_.size() - outSize_) flush(sink);
   std::copy(bytes.begin(), bytes.end(), out_.begin() + static_cast<std::ptrdiff_t>(outSize_));
   outSize_ += bytes.size();
@@ -302,6 +318,38 @@ void Masker::Engine::write(std::string_view bytes, MaskedSink& sink) {
 void Masker::Engine::flush(MaskedSink& sink) {
   const std::size_t size = std::exchange(outSize_, 0);
   if (size > 0) sink.onMasked(MaskedBytes({out_.data(), size}));
+}
+
+// --- Gaps ---
+
+void Masker::Engine::gap(std::uint64_t bytes, MaskedSink& sink) {
+  if (blind_.isOpen()) {
+    if (bytes != 0) seeAgain(sink);
+  } else {
+    withhold(queue_.size());
+  }
+  withhold(lexer.restart());
+  queue_.clear();
+  text_.restart();
+  sequence_.restart();
+  if (bytes != 0) write("[dropped:" + std::to_string(bytes) + "]", sink);
+  flush(sink);
+  blind_.open();
+}
+
+void Masker::Engine::withhold(std::size_t bytes) noexcept {
+  unseen_ += bytes;
+  afterGapBytes += bytes;
+}
+
+void Masker::Engine::seeAgain(MaskedSink& sink) {
+  blind_.close();
+  // What is kept back is a part of what was withheld. A secret that goes on has no marker yet.
+  queue_.clear();
+  textWasMasked_ = false;
+  sequenceWasMasked_ = false;
+  const std::uint64_t bytes = std::exchange(unseen_, 0);
+  if (bytes != 0) write("[withheld:after_gap bytes=" + std::to_string(bytes) + "]", sink);
 }
 
 // --- Time, end and failure ---
@@ -329,6 +377,7 @@ void Masker::Engine::finish(MaskedSink& sink) {
   text_.finish();
   sequence_.finish();
   for (; !queue_.empty(); queue_.pop()) emit(queue_.front(), sink);
+  if (blind_.isOpen()) seeAgain(sink);
   flush(sink);
 }
 
@@ -377,6 +426,10 @@ std::optional<Masker::Time> Masker::deadline() const noexcept {
   return engine_->withholding ? std::nullopt : engine_->deadline();
 }
 
+void Masker::gap(std::uint64_t bytes, MaskedSink& sink) noexcept {
+  engine_->guarded(0, sink, [&] { engine_->gap(bytes, sink); });
+}
+
 void Masker::tick(Time now, MaskedSink& sink) noexcept {
   engine_->guarded(0, sink, [&] { engine_->tick(now, sink); });
 }
@@ -391,6 +444,9 @@ bool Masker::withholding() const noexcept {
 }
 std::uint64_t Masker::withheldBytes() const noexcept {
   return engine_->withheldBytes;
+}
+std::uint64_t Masker::afterGapBytes() const noexcept {
+  return engine_->afterGapBytes;
 }
 std::uint64_t Masker::rawBytes() const noexcept {
   return engine_->rawBytes;

@@ -67,6 +67,10 @@ struct MaskerLimits {
 // Whoever can print guesses and watch the delay or a marker learns whether a guess is right: known values
 // must have the entropy to stand that.
 //
+// A gap, told by whoever lost bytes of the stream: what is kept back is dropped, `[dropped:N]` stands where
+// they are missing, and what may be the rest of a secret (BlindSpot) is withheld and counted by
+// `[withheld:after_gap bytes=N]`.
+//
 // Failure: any exception, from a sink too, or error of the matcher makes the masker withhold: what it kept
 // and all later bytes are counted and dropped, and the sink gets `[withheld:masker_fault]` and at the end the
 // count.
@@ -87,6 +91,8 @@ class Masker {
   void setColumns(unsigned columns) noexcept;
 
   void feed(std::span<const std::byte> raw, Time now, MaskedSink& sink) noexcept;
+  // Here `bytes` of the stream are missing. 0: some are, told elsewhere.
+  void gap(std::uint64_t bytes, MaskedSink& sink) noexcept;
   // When tick() has something to do; nothing while no byte is kept back but those of a cut code point.
   [[nodiscard]] std::optional<Time> deadline() const noexcept;
   // Decides what has been kept for holdTime. Earlier calls do nothing.
@@ -96,6 +102,7 @@ class Masker {
 
   [[nodiscard]] bool withholding() const noexcept;
   [[nodiscard]] std::uint64_t withheldBytes() const noexcept;  // raw bytes dropped after a failure
+  [[nodiscard]] std::uint64_t afterGapBytes() const noexcept;  // raw bytes withheld around gaps
   [[nodiscard]] std::uint64_t rawBytes() const noexcept;       // raw bytes fed
   [[nodiscard]] std::uint64_t maskedCount() const noexcept;    // markers written
 

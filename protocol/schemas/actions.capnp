@@ -58,21 +58,26 @@ struct Action {
 }
 
 struct Output {
+  # Bytes are counted as they are shown, after masking, and those that never came so far as their producer wrote them. The same counts stand, under the same
+  # names, with a run and with a session: totalBytes - droppedBytes are what can be read.
   text @0 :Text;
   # From `after` on: UTF-8, secrets masked, controls but tab and newline shown as escapes.
   head @1 :Text;
   tail @2 :Text;
   # Present where no `after` was given and the output was cut in the middle.
   totalBytes @3 :UInt64;
+  # All that came, droppedBytes among them.
   droppedBytes @4 :UInt64;
+  # Cut out of the middle, as too much to keep (`gapBytes` where it is read past), or lost before it was masked: `[dropped:N]` stands where a slow broker
+  # made its worker drop, `[withheld:after_gap bytes=N]` where what followed might be the rest of a secret.
   lines @5 :UInt64;
   truncated @6 :Bool;
   offset @7 :UInt64;
-  # Absolute offset of the first byte of `text`.
+  # Absolute offset of the first byte of `text`, or of `tail`. What was lost before masking takes no offset: an empty text, and not totalBytes, is the end.
   next @8 :UInt64;
   # What to send as `after` to go on.
   gapBytes @9 :UInt64;
-  # Bytes between `after` and `offset` that are gone.
+  # Bytes between `after`, or the end of `head`, and `offset` that are not here.
   withheld @10 :Bool;
   # The masker failed and shows nothing more of this session.
 }

@@ -64,6 +64,23 @@ std::string mask(const Setup& setup, std::string_view raw, unsigned columns, std
   return sink.text;
 }
 
+// Bytes missing inside the secret: nothing of either half is shown that a pause would not show.
+void checkGap(const Setup& setup, std::string_view raw, std::uint8_t cut) {
+  const std::size_t before = 1 + cut % (kSecret.size() - 1);
+  Masker masker(setup.patterns, setup.secrets);
+  Collector sink;
+  const auto feed = [&](std::string_view text) { masker.feed(std::as_bytes(std::span(text)), {}, sink); };
+  feed(kSecret.substr(0, before));
+  masker.gap(1, sink);
+  feed(kSecret.substr(before));
+  const std::size_t shown = sink.text.size();
+  require(sink.text == "[dropped:1]");
+  feed(raw);
+  masker.finish(sink);
+  require(!masker.withholding());
+  require(sink.text.find(kSecret, shown) == std::string::npos || raw.find(kUnseen) != std::string_view::npos);
+}
+
 void checkWindow(const Setup& setup, std::string_view raw) {
   OutputWindow window({.totalBytes = 256, .headBytes = 64});
   Masker masker(setup.patterns, setup.secrets);
@@ -100,6 +117,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string seen = whole;
   replaceAll(seen, kUnseen, "");
   require(seen.find(kSecret) == std::string::npos);
+  checkGap(setup, raw, data[1]);
   checkWindow(setup, raw);
   return 0;
 }

@@ -164,6 +164,18 @@ TEST(MaskerShapes, EveryFormatIsMaskedAtEveryCut) {
   }
 }
 
+TEST(MaskerShapes, NoFormatIsShownInPartAroundAGap) {
+  for (const Sample& sample : samples()) {
+    const std::string raw = "x " + sample.shown + sample.secret + sample.after + "y\n";
+    const std::size_t end = raw.size() - sample.after.size() - 2;
+    for (std::size_t from = 0; from < end; ++from) {
+      Stream stream;
+      stream.feed(raw.substr(0, from)).gap(1).feed(raw.substr(from + 1) + "and so it goes on\n").finish();
+      ASSERT_LT(longestLeak(stream.text(), sample.secret), 5U) << sample.shown << " " << from;
+    }
+  }
+}
+
 TEST(MaskerShapes, EveryRowOfTheTableHasASample) {
   std::set<std::string> sampled;
   for (const Sample& sample : samples()) sampled.insert(sample.label);

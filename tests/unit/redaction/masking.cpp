@@ -26,6 +26,11 @@ Stream& Stream::feed(std::string_view raw) {
   return *this;
 }
 
+Stream& Stream::gap(std::uint64_t bytes) {
+  masker_.gap(bytes, sink_);
+  return *this;
+}
+
 Stream& Stream::wait(std::chrono::milliseconds time) {
   now_ += time;
   if (const auto at = masker_.deadline(); at && *at <= now_) masker_.tick(now_, sink_);

@@ -31,6 +31,7 @@ class Stream {
  public:
   explicit Stream(const std::vector<std::string>& secrets = {}, MaskerLimits limits = {});
   Stream& feed(std::string_view raw);
+  Stream& gap(std::uint64_t bytes);
   // Moves the clock and lets the timer run, as the event loop would.
   Stream& wait(std::chrono::milliseconds time);
   Stream& finish();

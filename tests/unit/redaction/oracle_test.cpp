@@ -196,5 +196,23 @@ TEST(MaskerOracle, PausesAnywhereShowNoMoreThanTheSafePrefixOfAKnownValue) {
   }
 }
 
+TEST(MaskerOracle, GapsAnywhereShowNothingOfAKnownValueAndEnd) {
+  std::vector<std::string> secrets = kSecrets;
+  secrets.emplace_back("{~}-ZZZZYYYYXXXX");
+  std::string after;
+  while (after.size() < std::size_t{40} * 1024) after += "\nplain words to the end";
+  for (unsigned seed = 1; seed <= 200 / kSlower; ++seed) {
+    Generator generator(seed);
+    const std::string before = generator.text();
+    const std::string raw = before + secrets.back() + generator.text() + after;
+    const std::size_t from = before.size() + generator.pick(secrets.back().size());
+    Stream stream(secrets);
+    stream.feed(raw.substr(0, from)).gap(1).feed(raw.substr(from + 1)).finish();
+    ASSERT_LE(longestLeak(stream.text(), secrets.back()), Masker::kSafeKnownBytes)
+        << "seed " << seed << ": " << shown(raw.substr(0, 400));
+    ASSERT_TRUE(stream.text().ends_with("to the end")) << "seed " << seed;
+  }
+}
+
 }  // namespace
 }  // namespace factionos::redaction::testing
