@@ -61,6 +61,7 @@ state::ActionRow apply(state::Transaction& transaction, std::string_view id, con
   if (change.approver) row->approver = change.approver;
   if (change.decision) row->decision = change.decision;
   if (change.failure) row->failure = change.failure;
+  if (*to == state::ActionState::kSucceeded) row->failure.reset();  // of when nobody could tell
   if (change.exitCode) row->exitCode = change.exitCode;
   if (change.sessionId) row->sessionId = change.sessionId;
   if (change.counts) row->counts = *change.counts;

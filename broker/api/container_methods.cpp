@@ -30,7 +30,7 @@ policy::Subject ApiService::containerSubject(const state::ActionRow* action, con
           .workspace = action == nullptr ? std::string() : textOf(action->workspace),
           .principal = caller_.principal.name,
           .program = policy::Program::none(),
-          .network = "none",
+          .network = action != nullptr && action->network ? action->network->text() : "none",
           .profile = action == nullptr ? std::string() : textOf(action->target)};
 }
 

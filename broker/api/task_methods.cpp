@@ -31,7 +31,7 @@ bool ApiService::maySee(const state::TaskRow& task) const {
                                        .workspace = task.workspace.text(),
                                        .principal = caller_.principal.name,
                                        .program = policy::Program::none(),
-                                       .network = "none",
+                                       .network = task.network.text(),
                                        .profile = task.templateId.text()});
 }
 

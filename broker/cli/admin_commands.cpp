@@ -27,7 +27,9 @@ struct Options {
   std::string principal = "owner";
   std::string program;
   std::string network = "none";
+  std::string profile = "default";
   std::string duration = "1h";
+  bool asked = false;  // about one request, and not about the file alone
 };
 
 template <typename Response>
@@ -206,7 +208,7 @@ policy::Program programOf(const std::string& text) {
 
 int checkPolicy(const Context& context, const Options& options) {
   const auto rules = must(policy::Policy::load(context.home(), {}), kFailed);
-  if (options.program.empty()) {
+  if (!options.asked) {
     if (context.json()) {
       std::cout << "{\"rules\":" << rules.ruleCount() << "}\n";
     } else {
@@ -222,7 +224,7 @@ int checkPolicy(const Context& context, const Options& options) {
                                       .principal = options.principal,
                                       .program = programOf(options.program),
                                       .network = options.network,
-                                      .profile = "default"},
+                                      .profile = options.profile},
                           .now = audit::systemNow(),
                           .approver = policy::Approver::kPresent};
   const auto explanation = rules.explain(request, {});
@@ -245,9 +247,11 @@ void addSubjectOptions(CLI::App* command, Options& options) {
   command->add_option("--family", options.family, "default: terminal");
   command->add_option("--operation", options.operation, "default: run");
   command->add_option("--workspace", options.workspace, "a workspace's name");
-  command->add_option("--principal", options.principal, "such as token:ci or uid:owner");
+  command->add_option("--principal", options.principal,
+                      "a name: of a token, of a user (owner is yourself), or operator; default: owner");
   command->add_option("--program", options.program, "an absolute path, or sh, or workspace");
-  command->add_option("--network", options.network, "none, loopback or full");
+  command->add_option("--network", options.network,
+                      "none (default), loopback, full, or a container's egress");
 }
 
 using Body = int (*)(const Context&, const Options&);
@@ -295,9 +299,15 @@ void addAdminCommands(CLI::App& app, Context& context, Action& action) {
   auto* policy = app.add_subcommand("policy", "the rules of policy.toml");
   policy->require_subcommand(1);
   addKeyOptions(policy, options->key);
-  auto* check = sub(policy, "check", "check the file; with --program, tell which rule decides", context,
-                    action, options, checkPolicy);
+  auto* check =
+      sub(policy, "check", "check the file; with any option, tell which rule decides about such a request",
+          context, action, options, checkPolicy);
   addSubjectOptions(check, *options);
+  check->add_option("--profile", options->profile, "a container's template; default: default");
+  for (auto* option : check->get_options()) {
+    if (option->get_lnames() != std::vector<std::string>{"help"})
+      option->each([options](const std::string&) { options->asked = true; });
+  }
   sub(policy, "reload", "put the file in force", context, action, options, reloadPolicy);
   sub(policy, "matrix", "what may cross which boundary", context, action, options, printMatrix);
 }

@@ -1,8 +1,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <vector>
 
 #include <simdjson.h>
@@ -28,6 +28,18 @@ struct Options {
 };
 
 constexpr std::size_t kLargestCampaign = std::size_t{1} << 20;
+
+std::string campaignText(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) throw Stop(kUsage, "--from: there is no such file");
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kLargestCampaign + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad() || (file.fail() && !file.eof())) throw Stop(kUsage, "--from: the file can't be read");
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > kLargestCampaign) throw Stop(kUsage, "--from: more than 1 MiB is no campaign");
+  return text;
+}
 
 std::string member(const char* name, const std::string& json) {
   return ",\"" + std::string(name) + "\":" + json;
@@ -182,10 +194,7 @@ class ContainerCommands {
   int taskRetry() { return task(order("/v1/queue/tasks/", "retry")); }
 
   int campaignAdd() {
-    std::ifstream file(options_.from, std::ios::binary);
-    if (!file) throw Stop(kUsage, "--from: the file can't be read");
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    if (text.size() > kLargestCampaign) throw Stop(kUsage, "more than 1 MiB is no campaign");
+    const std::string text = campaignText(options_.from);
     simdjson::dom::parser parser;
     simdjson::dom::element tasks;
     if (parser.parse(text).get(tasks) != simdjson::SUCCESS || !tasks.is_array())
@@ -251,7 +260,7 @@ class ContainerCommands {
     if (run["output"].get(output) != simdjson::SUCCESS) return;
     std::cout << textOf(output, "text") << textOf(output, "head");
     if (const auto tail = textOf(output, "tail"); !tail.empty())
-      std::cout << "\n[" << numberOf(output, "droppedBytes") << " bytes dropped]\n" << tail;
+      std::cout << "\n[" << numberOf(output, "gapBytes") << " bytes are not shown]\n" << tail;
   }
 
   int task(const HttpReply& reply) const {

@@ -36,6 +36,12 @@ kj::Promise<std::optional<Refused>> keep(Core& core, audit::Record record, std::
       });
 }
 
+// What the broker that lived on has noted as the cause; a crash leaves nobody to note one.
+Code failureOf(const state::ActionRow& unknown) {
+  const auto noted = unknown.failure.value_or(Code::of("outcome_unknown"));
+  return noted.text() == "outcome_unknown" ? Code::of("lost_in_crash") : noted;
+}
+
 }  // namespace
 
 std::optional<Approved> Approved::from(schema::Approval::Reader approval) {
@@ -117,16 +123,17 @@ kj::Promise<void> ActionRunner::reconcileFrom(std::vector<state::ActionRow> rows
     }
     const auto event = found == Reconciler::Found::kHappened ? actions::Event::kReconcileSucceeded
                                                              : actions::Event::kReconcileFailed;
-    return commit<state::ActionRow>(core_, Step::kReconcile,
-                                    [event, id = rows[index].id](state::Transaction& transaction) {
-                                      return actions::apply(
-                                          transaction, id,
-                                          {.event = event,
-                                           .failure = event == actions::Event::kReconcileFailed
-                                                          ? std::optional(Code::of("lost_in_crash"))
-                                                          : std::nullopt,
-                                           .note = actions::KeyNote::kDone});
-                                    })
+    return commit<state::ActionRow>(
+               core_, Step::kReconcile,
+               [event, id = rows[index].id,
+                failure = failureOf(rows[index])](state::Transaction& transaction) {
+                 return actions::apply(
+                     transaction, id,
+                     {.event = event,
+                      .failure =
+                          event == actions::Event::kReconcileFailed ? std::optional(failure) : std::nullopt,
+                      .note = actions::KeyNote::kDone});
+               })
         .then(
             [this, rows = std::move(rows), index, &reconciler](Outcome<state::ActionRow>&& outcome) mutable {
               if (refusedIn(outcome) != nullptr) log(Level::kError, "outcome_not_recorded");

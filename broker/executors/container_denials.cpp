@@ -21,7 +21,7 @@ constexpr std::array kRows{
     Row{"engine_refused", ProblemCode::ENGINE_UNAVAILABLE, "The engine answered with an error."},
     Row{"engine_timeout", ProblemCode::ENGINE_UNAVAILABLE, "The engine did not answer in time."},
     Row{"start_refused", ProblemCode::ENGINE_UNAVAILABLE,
-        "The engine could not start it; mostly the template's program is not in the image."},
+        "The engine made it and did not start it: the template's program may not be in the image."},
     Row{"image_missing", ProblemCode::IMAGE_UNAVAILABLE, "The image is not on the engine."},
     Row{"image_changed", ProblemCode::APPROVAL_DRIFT, "The image is not the one that was previewed."},
     Row{"network_missing", ProblemCode::ENGINE_UNAVAILABLE, "The engine has no network factionos-egress."},

@@ -100,7 +100,13 @@ kj::Promise<Refused> ContainerEngines::whyLost(std::shared_ptr<EngineWorker> wor
   forget(*worker);
   auto why =
       whyCallFailed(core_.timer, worker->started, exception, "The container worker did not answer in time.");
-  return why.attach(std::move(worker));
+  return why
+      .then([](Refused&& refused) {
+        if (refused.code == ProblemCode::SANDBOX_UNAVAILABLE)
+          refused.detail = "The container worker was lost; another one is started for the next request.";
+        return kj::mv(refused);
+      })
+      .attach(std::move(worker));
 }
 
 Refused ContainerEngines::misbehaved(const std::shared_ptr<EngineWorker>& worker, redaction::Literal breach) {

@@ -101,6 +101,7 @@ class ContainerExecutor final : public Reconciler, private kj::TaskSet::ErrorHan
     std::uint32_t removed = 0;
     std::uint32_t left = 0;
     bool unreachable = false;
+    bool ours = false;  // of those left, some are: they are to be asked about again
   };
   kj::Promise<Swept> sweep();
   kj::Promise<Swept> sweep(schema::EngineKind kind);

@@ -113,6 +113,7 @@ kj::Promise<ContainerExecutor::Swept> ContainerExecutor::sweep() {
       together.removed += one.removed;
       together.left += one.left;
       together.unreachable = together.unreachable || one.unreachable;
+      together.ours = together.ours || one.ours;
     }
     return together;
   });
@@ -163,6 +164,7 @@ kj::Promise<ContainerExecutor::Swept> ContainerExecutor::sweepFrom(EngineKind ki
       .then([this, kind, actions = std::move(actions), index, swept](Settled&& settled) mutable {
         if (!settled.gone) {
           ++swept.left;
+          swept.ours = true;
           return sweepFrom(kind, std::move(actions), index + 1, swept);
         }
         ++swept.removed;
@@ -199,7 +201,7 @@ kj::Promise<void> ContainerExecutor::settleAgain() {
         const auto unfinished = state::RunTable(core_.reader).unfinished(kMostListed);
         const bool pending = std::ranges::any_of(
             unfinished, [this](const state::RunRow& row) { return !holds(row.actionId); });
-        if (closing_ || (!pending && !swept.unreachable)) return kj::READY_NOW;
+        if (closing_ || (!pending && !swept.unreachable && !swept.ours)) return kj::READY_NOW;
         return core_.timer.afterDelay(kAskAgain).then([this]() { return settleAgain(); });
       });
 }

@@ -142,9 +142,11 @@ std::optional<Refused> RunContainer::take(const std::vector<EngineFacts>& engine
                .changes = {{.name = Code::of("memory_mib"), .count = made.memoryMiB},
                            {.name = Code::of("cpu_percent"), .count = made.cpuPercent},
                            {.name = Code::of("processes"), .count = made.processes},
-                           {.name = Code::of("timeout_seconds"), .count = request_.target.timeoutMs / 1000},
-                           {.name = Code::of("engine_is_root"), .count = engine_->rootless ? 0U : 1U}},
+                           {.name = Code::of("timeout_seconds"), .count = request_.target.timeoutMs / 1000}},
                .revealed = revealed()};
+  // Of the engine that is there; a preview does without.
+  if (engine != nullptr)
+    prepared_.changes.push_back({.name = Code::of("engine_is_root"), .count = engine->rootless ? 0U : 1U});
   return std::nullopt;
 }
 
@@ -209,12 +211,14 @@ kj::Promise<EffectEnd> RunContainer::ended(Refused refused) {
         }
         executor_.live_.erase(action_->id);
         run_->close();
+        // Nobody follows it any more: whatever is there is removed in a while.
+        if (ending.event == actions::Event::kLose || ending.cleanup.text() == "left") executor_.settleLater();
         if (ending.refused) refused = std::move(*ending.refused);
         if (ending.event == actions::Event::kLose)
           return Failed{.refused = {.code = ProblemCode::TIMED_OUT,
                                     .detail = "Nobody can tell yet whether it ran; it is not run again.",
                                     .state = schema::ActionState::UNKNOWN},
-                        .failure = "outcome_unknown",
+                        .failure = "engine_lost",
                         .event = actions::Event::kLose};
         failure_ = ending.failure ? ending.failure->text() : std::string("engine_refused");
         return Failed{.refused = std::move(refused), .failure = failure_.c_str()};

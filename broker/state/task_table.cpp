@@ -24,6 +24,12 @@ namespace {
   "b.state IN ('rejected', 'expired', 'failed', 'timed_out'))) "                                         \
   "FROM tasks t LEFT JOIN actions a ON a.id = t.action_id "
 
+// By its action, or cancelled before there was one that did anything.
+#define FACTIONOS_ENDED                                                                     \
+  "FROM tasks t LEFT JOIN actions a ON a.id = t.action_id WHERE (coalesce(a.state, '') IN " \
+  "('succeeded', 'failed', 'timed_out', 'rejected', 'expired') OR (t.cancelled = 1 AND "    \
+  "coalesce(a.state, '') NOT IN ('executing', 'unknown'))) "
+
 [[noreturn]] void corrupt() {
   throw StateUnavailable(StateFault::kCorrupt, "state database: a task breaks its own rules");
 }
@@ -154,15 +160,13 @@ std::uint64_t TaskTable::open() {
 std::uint64_t TaskTable::trim(std::uint64_t keep) {
   const auto rows = count();
   if (rows <= keep) return 0;
-  Statement needs(database_,
-                  "DELETE FROM task_needs WHERE task_id IN (SELECT t.id FROM tasks t JOIN actions a ON a.id "
-                  "= t.action_id WHERE a.state IN ('succeeded', 'failed', 'timed_out') AND NOT EXISTS "
-                  "(SELECT 1 FROM task_needs n WHERE n.needs_id = t.id) ORDER BY t.id LIMIT ?)");
+  Statement needs(database_, "DELETE FROM task_needs WHERE task_id IN (SELECT t.id " FACTIONOS_ENDED
+                             "AND NOT EXISTS (SELECT 1 FROM task_needs n WHERE n.needs_id = t.id) "
+                             "ORDER BY t.id LIMIT ?)");
   needs.bind(rows - keep).run();
-  Statement tasks(database_,
-                  "DELETE FROM tasks WHERE id IN (SELECT t.id FROM tasks t JOIN actions a ON a.id = "
-                  "t.action_id WHERE a.state IN ('succeeded', 'failed', 'timed_out') AND NOT EXISTS (SELECT "
-                  "1 FROM task_needs n WHERE n.needs_id = t.id OR n.task_id = t.id) ORDER BY t.id LIMIT ?)");
+  Statement tasks(database_, "DELETE FROM tasks WHERE id IN (SELECT t.id " FACTIONOS_ENDED
+                             "AND NOT EXISTS (SELECT 1 FROM task_needs n WHERE n.needs_id = t.id OR "
+                             "n.task_id = t.id) ORDER BY t.id LIMIT ?)");
   tasks.bind(rows - keep).run();
   const auto erased = static_cast<std::uint64_t>(database_.changes());
   database_.execute(

@@ -37,15 +37,18 @@ void store(Transaction& transaction, state::TaskRow& row) {
     throw Refusal({.code = ProblemCode::STALE_REVISION, .currentRevision = row.revision});
 }
 
+enum class Ordered { kDone, kNothingToDo };
+
 // What has ended stays as it is.
-void cancelOne(Transaction& transaction, state::TaskStanding& task) {
+Ordered cancelOne(Transaction& transaction, state::TaskStanding& task) {
   const auto state = stateOf(task);
-  if (hasEnded(state) || state == TaskState::UNKNOWN || task.row.cancelled) return;
+  if (hasEnded(state) || state == TaskState::UNKNOWN || task.row.cancelled) return Ordered::kNothingToDo;
   task.row.cancelled = true;
   store(transaction, task.row);
+  return Ordered::kDone;
 }
 
-void requeue(Transaction& transaction, state::TaskStanding& task) {
+Ordered requeue(Transaction& transaction, state::TaskStanding& task) {
   const auto state = stateOf(task);
   if (state != TaskState::FAILED && state != TaskState::CANCELLED)
     throw Refusal({.code = ProblemCode::ALREADY_DECIDED,
@@ -55,6 +58,7 @@ void requeue(Transaction& transaction, state::TaskStanding& task) {
   task.row.actionId.reset();
   task.row.cancelled = false;
   store(transaction, task.row);
+  return Ordered::kDone;
 }
 
 struct OrderTo {
@@ -65,18 +69,22 @@ struct OrderTo {
   const char* result;  // for the record
 };
 
+const char* resultOf(const OrderTo& order, Ordered ordered) {
+  return ordered == Ordered::kDone ? order.result : "unchanged";
+}
+
 StoredReply orderTask(Transaction& transaction, const OrderTo& order,
-                      void (*change)(Transaction&, state::TaskStanding&)) {
+                      Ordered (*change)(Transaction&, state::TaskStanding&)) {
   state::TaskTable tasks(transaction.database());
   auto task = tasks.find(order.id);
   if (!task) throw Refusal({.code = ProblemCode::NOT_FOUND, .field = "id"});
   wantOwner(transaction, task->row, order.caller);
   wantRevision(task->row.revision, order.expected);
-  change(transaction, *task);
-  if (task->row.campaignId)
+  const auto ordered = change(transaction, *task);
+  if (ordered == Ordered::kDone && task->row.campaignId)
     state::CampaignTable(transaction.database()).touch(*task->row.campaignId, transaction.now());
   actions::note(transaction,
-                orderRecord("task", order.result, order.caller,
+                orderRecord("task", resultOf(order, ordered), order.caller,
                             actions::targetOf(task->row.workspace.text(), task->row.name), order.digest));
   const auto rows = TaskRows::read(transaction.database(), *tasks.find(order.id));
   // The results of retry are those of cancel, field by field.
@@ -92,11 +100,12 @@ StoredReply cancelAll(Transaction& transaction, const OrderTo& order) {
   if (campaign->principal != order.caller)
     throw Refusal({.code = ProblemCode::FORBIDDEN, .detail = "Only who made the campaign may do that."});
   wantRevision(campaign->revision, order.expected);
+  auto ordered = Ordered::kNothingToDo;
   for (auto& task : state::TaskTable(transaction.database()).ofCampaign(order.id))
-    cancelOne(transaction, task);
-  campaigns.touch(order.id, transaction.now());
-  actions::note(transaction,
-                orderRecord("campaign", order.result, order.caller, campaign->name, order.digest));
+    if (cancelOne(transaction, task) == Ordered::kDone) ordered = Ordered::kDone;
+  if (ordered == Ordered::kDone) campaigns.touch(order.id, transaction.now());
+  actions::note(transaction, orderRecord("campaign", resultOf(order, ordered), order.caller, campaign->name,
+                                         order.digest));
   const auto rows = CampaignRows::read(transaction.database(), *campaigns.find(order.id));
   return {.status = 200, .bytes = encodeReply<schema::Api::CampaignCancelResults>([&rows](auto results) {
                            fillCampaign(

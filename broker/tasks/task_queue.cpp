@@ -116,14 +116,14 @@ audit::Record orderRecord(const char* operation, const char* result, const Label
 }
 
 std::optional<Refused> TaskQueue::blocked(const Caller& caller, const char* operation,
-                                          std::string_view workspace, std::string_view templateId) const {
+                                          const state::TaskRow& task) const {
   const auto decision = rules_.evaluate({.family = policy::Family::kContainer,
                                          .operation = operation,
-                                         .workspace = std::string(workspace),
+                                         .workspace = task.workspace.text(),
                                          .principal = caller.principal.name,
                                          .program = policy::Program::none(),
-                                         .network = "none",
-                                         .profile = std::string(templateId)});
+                                         .network = task.network.text(),
+                                         .profile = task.templateId.text()});
   if (decision.verdict != policy::Verdict::kDeny) return std::nullopt;
   return blockedBy(decision);
 }
@@ -153,8 +153,7 @@ kj::Promise<ActionReply> TaskQueue::create(const Caller& caller, std::string key
     if (!name) return ActionReply(Refused{.code = ProblemCode::INVALID_LABEL, .field = "name"});
     row.name = *name;
   }
-  if (auto refused = blocked(caller, "task", row.workspace.text(), row.templateId.text()))
-    return ActionReply(std::move(*refused));
+  if (auto refused = blocked(caller, "task", row)) return ActionReply(std::move(*refused));
   std::vector<std::string> needs;
   for (const auto id : request.getAfter()) needs.emplace_back(view(id));
   std::ranges::sort(needs);
@@ -204,8 +203,7 @@ kj::Promise<ActionReply> TaskQueue::createCampaign(const Caller& caller, std::st
     auto made = rowOf(core_, caller, each);
     if (auto* refused = std::get_if<Refused>(&made)) return ActionReply(std::move(*refused));
     auto row = std::get<state::TaskRow>(std::move(made));
-    if (auto refused = blocked(caller, "campaign", row.workspace.text(), row.templateId.text()))
-      return ActionReply(std::move(*refused));
+    if (auto refused = blocked(caller, "campaign", row)) return ActionReply(std::move(*refused));
     row.id = core_.ids.next(state::IdKind::kTask);
     row.name = Label::of(view(each.getName()));
     row.campaignId = campaign.id;

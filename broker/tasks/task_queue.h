@@ -41,8 +41,8 @@ class TaskQueue {
   std::vector<CampaignRows> listCampaigns(std::string_view before, std::size_t limit) const;
 
  private:
-  std::optional<Refused> blocked(const Caller& caller, const char* operation, std::string_view workspace,
-                                 std::string_view templateId) const;
+  std::optional<Refused> blocked(const Caller& caller, const char* operation,
+                                 const state::TaskRow& task) const;
   Outcome<RunRequest> runOf(const state::TaskRow& task) const;
   kj::Promise<ActionReply> change(KeyedChange keyed, std::vector<std::string> kills = {});
   void killOf(std::string_view taskId);

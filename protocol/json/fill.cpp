@@ -98,7 +98,7 @@ class StructFiller {
     for (auto [name, value] : object) {
       const FieldShape* field = shape_.find(name);
       if (field == nullptr || !field->isBodyMember()) {
-        if (!shape_.tolerant) return unknownMember(name);
+        if (!shape_.tolerant) return unknownMember(name, value);
         continue;
       }
       if (auto error = member(*field, value)) return error;
@@ -289,7 +289,30 @@ ReadResult valueFromText(const FieldShape& field, std::string_view text,
   }
 }
 
+// A raw value is named wherever it is hidden.
+std::optional<JsonError> blockedWithin(element value) {
+  simdjson::dom::array items;
+  if (value.get(items) == simdjson::SUCCESS) {
+    for (const element item : items) {
+      if (auto error = blockedWithin(item)) return error;
+    }
+  }
+  simdjson::dom::object members;
+  if (value.get(members) != simdjson::SUCCESS) return std::nullopt;
+  for (const auto [name, inner] : members) {
+    auto error = unknownMember(name, inner);
+    if (error.code == schema::ProblemCode::BLOCKED_FIELD) return error;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+JsonError unknownMember(std::string_view name, simdjson::dom::element value) {
+  auto error = unknownMember(name);
+  if (error.code == schema::ProblemCode::BLOCKED_FIELD) return error;
+  return blockedWithin(value).value_or(std::move(error));
+}
 
 JsonError unknownMember(std::string_view name) {
   capnp::List<capnp::Text>::Reader blocked = *schema::BLOCKED_FIELDS;

@@ -15,6 +15,8 @@ namespace factionos::json {
 // The error of a member that the schema does not know: blocked_field with the name of ours that it equals,
 // else invalid_request with no field.
 [[nodiscard]] JsonError unknownMember(std::string_view name);
+// The same of a member of a body, whose value may hold one of ours.
+[[nodiscard]] JsonError unknownMember(std::string_view name, simdjson::dom::element value);
 
 // A whole JSON object, the outermost or a nested one.
 [[nodiscard]] ReadResult fillStruct(const StructShape& shape, simdjson::dom::object object,

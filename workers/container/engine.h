@@ -72,6 +72,8 @@ class Engine {
 
   // Asked once; again after the engine could not be reached.
   kj::Promise<Version> version();
+  // Asked now, whatever is known.
+  kj::Promise<Version> versionNow() { return learn(); }
   [[nodiscard]] Dialect expected() const { return expected_; }
   kj::Timer& timer() { return loop_.timer(); }
 

@@ -144,11 +144,13 @@ kj::Promise<void> probeParts(Engine& engine, const Version& version, std::string
 
 kj::Promise<void> probe(Engine& engine, std::string image, std::string instance,
                         schema::EngineProbe::Builder out) {
-  auto learnt = rpc::withDeadline(engine.timer(), kPartLimit, engine.version()).catch_([](kj::Exception&&) {
-    Version late;
-    late.fault = Fault::kTimeout;
-    return late;
-  });
+  // One that hangs by now says nothing, whatever it said before.
+  auto learnt =
+      rpc::withDeadline(engine.timer(), kPartLimit, engine.versionNow()).catch_([](kj::Exception&&) {
+        Version late;
+        late.fault = Fault::kTimeout;
+        return late;
+      });
   return learnt.then([&engine, image = std::move(image), instance = std::move(instance),
                       out](const Version& version) mutable -> kj::Promise<void> {
     auto told = out.initEngine();

@@ -131,7 +131,8 @@ TEST(ReaderErrors, ABlockedFieldIsNamed) {
              {R"({"dangerouslyDisableSandbox":true})", "dangerouslyDisableSandbox"},
              {R"({"c\u0077d":"canary"})", "cwd"},
              {R"({"inner":{"token":1}})", "inner.token"},
-             {R"({"inners":[{"env":{}}]})", "inners[].env"}},
+             {R"({"inners":[{"env":{}}]})", "inners[].env"},
+             {R"({"canary":{"canary":[{"env":1}]}})", "env"}},
             ProblemCode::BLOCKED_FIELD);
   for (auto name : *schema::BLOCKED_FIELDS) {
     Read<schema::Nothing> read("{\"" + std::string(name.cStr()) + "\":null}");

@@ -87,6 +87,22 @@ TEST_F(TaskTableTest, OnlyEndedTasksThatNobodyNeedsGo) {
   EXPECT_EQ(tasks().count(), 3U);
 }
 
+TEST_F(TaskTableTest, WhatNeverRanAndNeverWillGoesToo) {
+  for (const char* id : {"tsk_1", "tsk_2", "tsk_3", "tsk_4", "tsk_5", "tsk_6"}) tasks().insert(taskOf(id));
+  auto never = tasks().find("tsk_1")->row;
+  never.cancelled = true;
+  tasks().update(never);
+  dispatch("tsk_2", "act_2", ActionState::kRejected);
+  dispatch("tsk_3", "act_3", ActionState::kExpired);
+  dispatch("tsk_4", "act_4", ActionState::kUnknown);
+  auto unknown = tasks().find("tsk_4")->row;
+  unknown.cancelled = true;
+  tasks().update(unknown);
+  dispatch("tsk_5", "act_5", ActionState::kProposed);
+  EXPECT_EQ(tasks().trim(0), 3U);
+  for (const char* id : {"tsk_4", "tsk_5", "tsk_6"}) EXPECT_TRUE(tasks().find(id)) << id;
+}
+
 TEST_F(TaskTableTest, ACampaignIsListedWithItsTasksInOrder) {
   CampaignTable campaigns(*database);
   campaigns.insert({.id = "cmp_1",
