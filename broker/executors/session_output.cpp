@@ -29,12 +29,13 @@ struct MaskRules::Compiled {
   std::shared_ptr<const redaction::LiteralAutomaton> secrets;
 };
 
-redaction::MaskedText MaskRules::mask(std::string_view raw, std::size_t maxBytes) const {
-  return redaction::maskText(compiled_->patterns, compiled_->secrets, raw, maxBytes);
+redaction::MaskedText MaskRules::mask(std::string_view raw, std::size_t maxBytes,
+                                      redaction::Piece piece) const {
+  return redaction::maskText(compiled_->patterns, compiled_->secrets, raw, maxBytes, piece);
 }
 
-redaction::MaskedText MaskRules::maskBytes(std::string_view raw) const {
-  return redaction::maskBytes(compiled_->patterns, compiled_->secrets, raw);
+redaction::MaskedText MaskRules::maskBytes(std::string_view raw, redaction::Piece piece) const {
+  return redaction::maskBytes(compiled_->patterns, compiled_->secrets, raw, piece);
 }
 
 MaskRules::MaskRules(const std::vector<std::string>& secrets, std::uint32_t unreadable)

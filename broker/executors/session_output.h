@@ -29,8 +29,8 @@ class MaskRules {
   MaskRules(MaskRules&&) noexcept;
   ~MaskRules();
   // A whole text, or a whole piece of bytes, at most `maxBytes` of it. Throws where it can't be masked.
-  redaction::MaskedText mask(std::string_view raw, std::size_t maxBytes) const;
-  redaction::MaskedText maskBytes(std::string_view raw) const;
+  redaction::MaskedText mask(std::string_view raw, std::size_t maxBytes, redaction::Piece piece = {}) const;
+  redaction::MaskedText maskBytes(std::string_view raw, redaction::Piece piece = {}) const;
   struct Compiled;
   const Compiled& compiled() const { return *compiled_; }
   const Coverage& coverage() const { return coverage_; }

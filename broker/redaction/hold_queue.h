@@ -15,7 +15,7 @@ enum class Lane : std::uint8_t { kText, kSequence };
 class HoldQueue {
  public:
   struct Entry {
-    enum class Kind : std::uint8_t { kLanes, kPass, kGap };
+    enum class Kind : std::uint8_t { kLanes, kPass, kGap, kDropped };
     char byte = 0;
     Kind kind = Kind::kPass;
     bool inText = false;

@@ -9,12 +9,21 @@
 #include "broker/redaction/output.h"
 
 namespace factionos::redaction {
+namespace {
+
+void show(Masker& masker, Piece piece) {
+  const std::size_t most = std::string_view::npos - piece.from;
+  masker.show(piece.from, piece.from + std::min(piece.size, most));
+}
+
+}  // namespace
 
 MaskedText maskText(const PatternSet& patterns, std::shared_ptr<const LiteralAutomaton> secrets,
-                    std::string_view raw, std::size_t maxBytes) {
+                    std::string_view raw, std::size_t maxBytes, Piece piece) {
   const std::size_t kept = std::max(maxBytes, OutputWindow::kMinRead);
   OutputWindow window({.totalBytes = kept + 1, .headBytes = kept});
   Masker masker(patterns, std::move(secrets));
+  show(masker, piece);
   masker.feed(std::as_bytes(std::span(raw)), Masker::Time{}, window);
   masker.finish(window);
   window.finish();
@@ -37,9 +46,10 @@ struct Collected final : MaskedSink {
 }  // namespace
 
 MaskedText maskBytes(const PatternSet& patterns, std::shared_ptr<const LiteralAutomaton> secrets,
-                     std::string_view raw) {
+                     std::string_view raw, Piece piece) {
   Collected masked;
   Masker masker(patterns, std::move(secrets));
+  show(masker, piece);
   masker.feed(std::as_bytes(std::span(raw)), Masker::Time{}, masked);
   masker.finish(masked);
   const std::string& bytes = masked.text;

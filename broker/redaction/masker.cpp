@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -59,6 +60,10 @@ class Masker::Engine {
   template <typename Step>
   void guarded(std::size_t rawBytes, MaskedSink& sink, Step step) noexcept;
   void reportWithheld(MaskedSink& sink) noexcept;
+  void show(std::uint64_t from, std::uint64_t to) noexcept {
+    shownFrom_ = from;
+    shownTo_ = to;
+  }
 
   EscapeLexer lexer;
   bool withholding = false;
@@ -72,7 +77,7 @@ class Masker::Engine {
   void scanBlock();
   [[nodiscard]] bool quiet() const noexcept { return queue_.empty() && text_.quiet() && sequence_.quiet(); }
   [[nodiscard]] std::size_t quietRun(std::size_t from, MaskedSink& sink);
-  [[nodiscard]] std::size_t maskedRun(std::size_t from);
+  [[nodiscard]] std::size_t maskedRun(std::size_t from, MaskedSink& sink);
   void stepByte(std::size_t at, MaskedSink& sink);
   void stepText(std::size_t at);
   void stepSequence(char byte);
@@ -84,6 +89,11 @@ class Masker::Engine {
   void release(MaskedSink& sink);
   void resolveAll(MaskedSink& sink);
   void emit(const Entry& entry, MaskedSink& sink);
+  [[nodiscard]] bool isShown(std::uint64_t from, std::uint64_t size) const noexcept {
+    return from < shownTo_ && from + size > shownFrom_;
+  }
+  void pass(std::string_view bytes, MaskedSink& sink);
+  void mark(MaskedSink& sink);
   void write(std::string_view bytes, MaskedSink& sink);
   void flush(MaskedSink& sink);
 
@@ -97,6 +107,11 @@ class Masker::Engine {
   std::uint64_t unseen_ = 0;    // bytes withheld around the gap, not told yet
   bool textWasMasked_ = false;  // the last byte that went out of the lane
   bool sequenceWasMasked_ = false;
+  std::uint64_t position_ = 0;  // of the next raw byte to leave
+  std::uint64_t shownFrom_ = 0;
+  std::uint64_t shownTo_ = std::numeric_limits<std::uint64_t>::max();
+  std::uint16_t shape_ = 0;   // of the last marker
+  bool markerIsDue_ = false;  // it belongs before what is shown; the secret may go on in it
   LexedBlock block_;
   Projections projections_;
   Time now_{};
@@ -132,7 +147,7 @@ void Masker::Engine::processBlock(MaskedSink& sink) {
     if (quiet()) {
       i = quietRun(i, sink);
     } else if (textWasMasked_ && queue_.empty() && sequence_.quiet()) {
-      i = maskedRun(i);
+      i = maskedRun(i, sink);
     }
     if (i < block_.size) stepByte(i++, sink);
   }
@@ -186,16 +201,18 @@ std::size_t Masker::Engine::quietRun(std::size_t from, MaskedSink& sink) {
   textWasMasked_ = textWasMasked_ && text == 0;
   text_.skip(text);
   sequence_.skip(sequence);
-  write({block_.bytes.data() + from, i - from}, sink);
+  pass({block_.bytes.data() + from, i - from}, sink);
   return i;
 }
 
 // Inside a secret, whose marker is written: bytes that are more of it are dropped.
-std::size_t Masker::Engine::maskedRun(std::size_t from) {
+std::size_t Masker::Engine::maskedRun(std::size_t from, MaskedSink& sink) {
   std::size_t end = from;
   while (end < block_.size && block_.classes[end] == ByteClass::kText && !projections_.runsOn(end)) ++end;
   const std::size_t length = text_.maskedRun({block_.bytes.data() + from, end - from});
   text_.skip(static_cast<std::uint32_t>(length));
+  if (markerIsDue_ && isShown(position_, length)) mark(sink);
+  position_ += length;
   return from + length;
 }
 
@@ -258,7 +275,7 @@ void Masker::Engine::stepGap(char byte, ShapeTracker::Gap gap) {
   text_.gap(gap);
   text_.continueKey(sequence_);  // an introducer that nothing ended took the header with it
   sequence_.restart();
-  if (!text_.insidePem()) push({.byte = byte, .kind = Entry::Kind::kGap});
+  push({.byte = byte, .kind = text_.insidePem() ? Entry::Kind::kDropped : Entry::Kind::kGap});
 }
 
 // --- Holding and output ---
@@ -296,16 +313,38 @@ void Masker::Engine::emit(const Entry& entry, MaskedSink& sink) {
   if (entry.kind == Entry::Kind::kGap) textWasMasked_ = false;
   if (entry.kind == Entry::Kind::kLanes) {
     const bool before = std::exchange(entry.inText ? textWasMasked_ : sequenceWasMasked_, entry.masked);
-    if (entry.masked && before) return;
     if (entry.masked) {
-      ++markers;
-      write("[masked:", sink);
-      write(labelOf(entry.shape), sink);
-      write("]", sink);
+      if (!before) {
+        shape_ = entry.shape;
+        markerIsDue_ = true;
+      }
+      if (markerIsDue_ && isShown(position_, 1)) mark(sink);
+      ++position_;
       return;
     }
   }
-  write({&entry.byte, 1}, sink);
+  if (entry.kind == Entry::Kind::kDropped) {
+    ++position_;
+    return;
+  }
+  pass({&entry.byte, 1}, sink);
+}
+
+void Masker::Engine::mark(MaskedSink& sink) {
+  markerIsDue_ = false;
+  ++markers;
+  write("[masked:", sink);
+  write(labelOf(shape_), sink);
+  write("]", sink);
+}
+
+// Raw bytes that are no secret.
+void Masker::Engine::pass(std::string_view bytes, MaskedSink& sink) {
+  const std::uint64_t from = std::exchange(position_, position_ + bytes.size());
+  if (!isShown(from, bytes.size())) return;
+  if (position_ > shownTo_) bytes.remove_suffix(position_ - shownTo_);
+  if (from < shownFrom_) bytes.remove_prefix(shownFrom_ - from);
+  write(bytes, sink);
 }
 
 void Masker::Engine::write(std::string_view bytes, MaskedSink& sink) {
@@ -412,6 +451,10 @@ Masker::Masker(const PatternSet& patterns, std::shared_ptr<const LiteralAutomato
 Masker::~Masker() = default;
 Masker::Masker(Masker&&) noexcept = default;
 Masker& Masker::operator=(Masker&&) noexcept = default;
+
+void Masker::show(std::uint64_t from, std::uint64_t to) noexcept {
+  engine_->show(from, to);
+}
 
 void Masker::setColumns(unsigned columns) noexcept {
   engine_->lexer.setColumns(columns);

@@ -87,6 +87,10 @@ class Masker {
   Masker(Masker&&) noexcept;
   Masker& operator=(Masker&&) noexcept;
 
+  // Of the raw bytes only those of [from, to) are shown, as far as they are; what lies around them decides
+  // with them what is a secret. To be called before anything is fed.
+  void show(std::uint64_t from, std::uint64_t to) noexcept;
+
   // Terminal width in columns, after a resize too; 0 is unknown.
   void setColumns(unsigned columns) noexcept;
 
