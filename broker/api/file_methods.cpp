@@ -33,15 +33,18 @@ kj::Promise<void> ApiService::fileList(FileListContext context) {
   const auto& files = services_.files.view();
   const auto request = context.getParams().getRequest();
   if (request.getKept()) {
-    using Results = schema::FileWorker::KeptResults;
-    return services_.files.kept(caller_, request).then([&files, context](Found<Results>&& found) mutable {
+    using Page = FileExecutor::KeptPage;
+    return services_.files.kept(caller_, request).then([&files, context](Outcome<Page>&& found) mutable {
       if (const auto* refused = refusedIn(found)) return refuse(context, *refused);
-      const auto entries = std::get<capnp::Response<Results>>(found).getEntries();
+      const auto& [response, proven] = std::get<Page>(found);
+      const auto entries = response.getEntries();
+      const auto count = static_cast<unsigned>(proven.size());
       auto results = reply<Boundary::kApiResponse>(context);
-      auto list = results.init(&R::initEntries, entries.size());
-      for (unsigned i = 0; i < entries.size(); ++i) files.fillKept(entries[i], list[i]);
-      results.set(&R::setTotalBytes, std::get<capnp::Response<Results>>(found).getTotalBytes());
-      if (std::get<capnp::Response<Results>>(found).getMore() && entries.size() > 0)
+      auto list = results.init(&R::initEntries, count);
+      for (unsigned i = 0; i < count; ++i) files.fillKept(entries[proven[i]], list[i]);
+      results.set(&R::setTotalBytes, response.getTotalBytes());
+      results.set(&R::setSkipped, response.getSkipped() + entries.size() - count);
+      if (response.getMore() && entries.size() > 0)
         results.set(&R::setNext,
                     Redactor::label(audit::Label::of(view(entries[entries.size() - 1].getAction()))));
     });
@@ -70,8 +73,8 @@ kj::Promise<void> ApiService::fileRead(FileReadContext context) {
         const auto& files = services_.files.view();
         auto results = reply<Boundary::kApiResponse>(context);
         files.fillFacts(response.getState(), results.init(&R::initFile));
-        files.fillContent(response.getContent(), request.getOffset(), response.getState().getSize(),
-                          request.getEncoding(), results.init(&R::initContent));
+        files.fillContent(response.getContent(), request, response.getState().getSize(),
+                          results.init(&R::initContent));
       });
 }
 

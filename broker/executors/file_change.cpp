@@ -44,6 +44,16 @@ policy::Subject FileChange::subject() const {
 }
 
 kj::Promise<std::optional<Refused>> FileChange::prepare() {
+  if (!isRestoreOfNewest(asked_.change->getRoot<schema::FileChange>())) return previewed();
+  return executor_.newestKept(asked_.subject, {})
+      .then([this](Outcome<std::string>&& found) -> kj::Promise<std::optional<Refused>> {
+        if (auto* refused = std::get_if<Refused>(&found)) return std::optional(std::move(*refused));
+        asked_.change->getRoot<schema::FileChange>().setRestore(std::get<std::string>(found).c_str());
+        return previewed();
+      });
+}
+
+kj::Promise<std::optional<Refused>> FileChange::previewed() {
   return executor_.workers_.take(*asked_.subject.workspace)
       .then([this](Outcome<std::shared_ptr<ScopedWorker>>&& taken) -> kj::Promise<std::optional<Refused>> {
         if (auto* refused = std::get_if<Refused>(&taken)) return std::optional(std::move(*refused));
@@ -72,8 +82,10 @@ kj::Promise<std::optional<Refused>> FileChange::prepare() {
 std::optional<Refused> FileChange::take(Previewed&& response) {
   const auto preview = response.getPreview();
   if (auto refused = unexpected(preview.getBefore())) return refused;
-  prepared_.basis = {executor_.view_.digestOf(preview.getBefore()),
-                     executor_.view_.digestOf(preview.getAfter())};
+  if (auto refused = executor_.unproven(asked_.subject, preview)) return refused;
+  // The first is also what a copy of this file is proven by later.
+  prepared_.basis = {executor_.view_.digestOf(asked_.subject.path, preview.getBefore()),
+                     executor_.view_.digestOf(asked_.subject.path, preview.getAfter())};
   auto& changes = prepared_.changes;
   changes.clear();
   if (!preview.getBinary()) {
@@ -109,6 +121,8 @@ std::string FileChange::revealed() const {
   std::string text = std::string(operation_.name) + " " + asked_.subject.path + "\n";
   FACTIONOS_IF_SOME(preview, preview_) {
     const auto reader = preview.getPreview();
+    if (reader.getAfter().getKind() == schema::NodeKind::FILE)
+      text += "mode " + modeText(reader.getAfter().getMode()) + "\n";
     if (reader.getBinary()) return text + "(not shown line by line)\n";
     const auto raw = viewOf(reader.getText());
     text += executor_.masks_.mask(raw, raw.size() * 4 + 4096).text();
@@ -135,9 +149,7 @@ kj::Promise<EffectEnd> FileChange::apply(std::shared_ptr<ScopedWorker> worker,
   call.setOperation(action.operation.text().c_str());
   FACTIONOS_IF_SOME(preview, preview_) {
     call.setBefore(preview.getPreview().getBefore());
-    // What is brought back is what was previewed, also if a newer copy has come meanwhile.
-    if (preview.getPreview().getEntry().size() > 0)
-      call.getChange().setRestore(preview.getPreview().getEntry());
+    call.setAfter(preview.getPreview().getAfter());
   }
   reach(core_.steps, Step::kStart, Edge::kBefore);
   return rpc::withDeadline(core_.timer, kApplyLimit, kj::Promise<Applied>(call.send()))

@@ -41,6 +41,7 @@ class FileChange final : public Effect {
   using Previewed = capnp::Response<schema::FileWorker::PreviewResults>;
   using Applied = capnp::Response<schema::FileWorker::ApplyResults>;
 
+  kj::Promise<std::optional<Refused>> previewed();
   std::optional<Refused> take(Previewed&& response);
   std::optional<Refused> unexpected(schema::FileState::Reader before) const;
   std::string revealed() const;

@@ -38,8 +38,10 @@ constexpr std::array kRows{
     Row{"many_matches", ProblemCode::INVALID_REQUEST,
         "The old text is in the file more than once; give more of it, or replaceAll.", "oldText"},
     Row{"unchanged", ProblemCode::INVALID_REQUEST, "This would change nothing.", "path"},
-    Row{"no_space", ProblemCode::UNSPECIFIED, "The workspace's file system has no space left.", ""},
-    Row{"io_failed", ProblemCode::UNSPECIFIED, "The workspace's file system failed.", ""},
+    Row{"no_space", ProblemCode::CHANGE_REFUSED, "The workspace's file system has no space left.", ""},
+    Row{"io_failed", ProblemCode::CHANGE_REFUSED, "The workspace's file system failed.", ""},
+    Row{"crowded", ProblemCode::RESOURCE_BUSY, "Somebody makes files of our temporary names beside this one.",
+        "path"},
     Row{"not_kept", ProblemCode::NOT_FOUND, "No such copy of this path is kept.", "entry"},
     Row{"applied_before", ProblemCode::APPROVAL_USED, "This action has been applied.", ""},
 };

@@ -15,9 +15,14 @@ using schema::ProblemCode;
 // Hashing 256 MiB on a slow disk.
 constexpr auto kReadLimit = 30 * kj::SECONDS;
 constexpr std::uint32_t kShownDiff = 256 * 1024;
+constexpr std::uint16_t kKeptPage = 256;
 
 capnp::Data::Reader dataOf(std::string_view bytes) {
   return {reinterpret_cast<const kj::byte*>(bytes.data()), bytes.size()};
+}
+
+std::string_view text(capnp::Data::Reader data) {
+  return {reinterpret_cast<const char*>(data.begin()), data.size()};
 }
 
 Reconciler::Found foundFrom(schema::Settled settled) {
@@ -162,24 +167,67 @@ FileExecutor::Answer<schema::FileWorker::ListResults> FileExecutor::list(const C
       [limit](const auto& response) { return areSound(response.getEntries(), limit); });
 }
 
-FileExecutor::Answer<schema::FileWorker::KeptResults> FileExecutor::kept(const Caller& caller,
-                                                                         schema::FileList::Reader request) {
+kj::Promise<Outcome<FileExecutor::KeptPage>> FileExecutor::kept(const Caller& caller,
+                                                                schema::FileList::Reader request) {
   auto subject = fileSubject(core_.config, request, WholeWorkspace::kAllowed);
-  using Reply = Outcome<capnp::Response<schema::FileWorker::KeptResults>>;
-  if (auto* refused = std::get_if<Refused>(&subject)) return Reply(std::move(*refused));
+  if (auto* refused = std::get_if<Refused>(&subject)) return Outcome<KeptPage>(std::move(*refused));
   const auto& found = std::get<FileSubject>(subject);
   const auto limit = request.getLimit();
-  return ask<schema::FileWorker::KeptResults>(
-      caller, readingOf("list", found), found,
-      [path = found.path, after = std::string(::factionos::view(request.getAfter())),
-       limit](schema::FileWorker::Client worker) {
-        auto call = worker.keptRequest();
-        call.setPath(dataOf(path));
-        call.setAfter(after.c_str());
-        call.setLimit(limit);
-        return call;
-      },
-      [limit](const auto& response) { return areSound(response.getEntries(), limit); });
+  using Results = schema::FileWorker::KeptResults;
+  return ask<Results>(
+             caller, readingOf("list", found), found,
+             [path = found.path, after = std::string(::factionos::view(request.getAfter())),
+              limit](schema::FileWorker::Client worker) {
+               auto call = worker.keptRequest();
+               call.setPath(dataOf(path));
+               call.setAfter(after.c_str());
+               call.setLimit(limit);
+               return call;
+             },
+             [limit](const auto& response) { return areSound(response.getEntries(), limit); })
+      .then([this, found](Outcome<capnp::Response<Results>>&& reply) -> Outcome<KeptPage> {
+        if (auto* refused = std::get_if<Refused>(&reply)) return std::move(*refused);
+        KeptPage page{.response = std::get<capnp::Response<Results>>(kj::mv(reply)), .proven = {}};
+        const auto entries = page.response.getEntries();
+        for (unsigned i = 0; i < entries.size(); ++i) {
+          if (isProven(found, text(entries[i].getPath()), ::factionos::view(entries[i].getAction()),
+                       entries[i].getState()))
+            page.proven.push_back(i);
+        }
+        return page;
+      });
+}
+
+kj::Promise<Outcome<std::string>> FileExecutor::newestKept(const FileSubject& subject, std::string before) {
+  using Results = schema::FileWorker::KeptResults;
+  using Reply = Outcome<capnp::Response<Results>>;
+  return workers_.take(*subject.workspace)
+      .then([this, subject, before](Outcome<std::shared_ptr<ScopedWorker>>&& taken) -> kj::Promise<Reply> {
+        if (auto* refused = std::get_if<Refused>(&taken)) return Reply(std::move(*refused));
+        auto worker = std::get<std::shared_ptr<ScopedWorker>>(std::move(taken));
+        auto call = worker->as<schema::FileWorker>().keptRequest();
+        call.setPath(dataOf(subject.path));
+        call.setAfter(before.c_str());
+        call.setLimit(kKeptPage);
+        return answered<Results>(
+            std::move(worker), kj::Promise<capnp::Response<Results>>(call.send()),
+            [](const auto& response) { return areSound(response.getEntries(), kKeptPage); });
+      })
+      .then([this, subject](Reply&& reply) -> kj::Promise<Outcome<std::string>> {
+        if (auto* refused = std::get_if<Refused>(&reply)) return Outcome<std::string>(std::move(*refused));
+        const auto& response = std::get<capnp::Response<Results>>(reply);
+        std::string last;
+        for (const auto entry : response.getEntries()) {
+          last = ::factionos::view(entry.getAction());
+          if (text(entry.getPath()) == subject.path &&
+              isProven(subject, subject.path, last, entry.getState()))
+            return Outcome<std::string>(std::move(last));
+        }
+        if (response.getMore() && !last.empty()) return newestKept(subject, std::move(last));
+        return Outcome<std::string>(Refused{.code = ProblemCode::NOT_FOUND,
+                                            .detail = "No such copy of this path is kept.",
+                                            .field = "entry"});
+      });
 }
 
 FileExecutor::Answer<schema::FileWorker::ReadResults> FileExecutor::read(const Caller& caller,
@@ -190,22 +238,23 @@ FileExecutor::Answer<schema::FileWorker::ReadResults> FileExecutor::read(const C
   if (auto* refused = std::get_if<Refused>(&subject)) return Reply(std::move(*refused));
   const auto& found = std::get<FileSubject>(subject);
   const auto reading = readingOf("read", found);
-  const auto length = request.getLength();
+  const auto window = ReadWindow::around(request.getOffset(), request.getLength());
   auto asked = ask<Results>(
       caller, reading, found,
-      [path = found.path, offset = request.getOffset(), length](schema::FileWorker::Client worker) {
+      [path = found.path, window](schema::FileWorker::Client worker) {
         auto call = worker.readRequest();
         call.setPath(dataOf(path));
-        call.setOffset(offset);
-        call.setLength(length);
+        call.setOffset(window.offset);
+        call.setLength(window.length);
         return call;
       },
-      [length](const auto& response) {
-        return response.getContent().size() <= length && response.hasState() && isSound(response.getState());
+      [window](const auto& response) {
+        return response.getContent().size() <= window.length && response.hasState() &&
+               isSound(response.getState());
       });
-  return asked.then([this, caller, reading](Reply&& reply) -> kj::Promise<Reply> {
+  return asked.then([this, caller, reading, window](Reply&& reply) -> kj::Promise<Reply> {
     if (std::holds_alternative<Refused>(reply)) return kj::mv(reply);
-    const auto bytes = std::get<capnp::Response<Results>>(reply).getContent().size();
+    const auto bytes = window.pieceOf(std::get<capnp::Response<Results>>(reply).getContent().size());
     return recorded(runner_, caller, reading, bytes, kj::mv(reply));
   });
 }
@@ -223,9 +272,28 @@ FileExecutor::Answer<schema::FileWorker::PreviewResults> FileExecutor::diff(
   if (auto wrong = fillChange(change, request)) return Reply(std::move(*wrong));
   const auto reading = readingOf("diff", found);
   const auto most = request.getDetail() ? kShownDiff : 0;
+  if (!isRestoreOfNewest(change)) return diffOf(caller, reading, found, kj::mv(message), most);
+  return runner_.mayRead(caller, reading)
+      .then([this, found](std::optional<Refused>&& blocked) -> kj::Promise<Outcome<std::string>> {
+        if (blocked) return Outcome<std::string>(std::move(*blocked));
+        return newestKept(found, {});
+      })
+      .then([this, caller, reading, found, message = kj::mv(message),
+             most](Outcome<std::string>&& newest) mutable -> kj::Promise<Reply> {
+        if (auto* refused = std::get_if<Refused>(&newest)) return Reply(std::move(*refused));
+        message->getRoot<schema::FileChange>().setRestore(std::get<std::string>(newest).c_str());
+        return diffOf(caller, reading, found, kj::mv(message), most);
+      });
+}
+
+FileExecutor::Answer<schema::FileWorker::PreviewResults> FileExecutor::diffOf(
+    const Caller& caller, const Reading& reading, const FileSubject& subject,
+    kj::Own<capnp::MallocMessageBuilder> change, std::uint32_t most) {
+  using Results = schema::FileWorker::PreviewResults;
+  using Reply = Outcome<capnp::Response<Results>>;
   auto asked = ask<Results>(
-      caller, reading, found,
-      [message = kj::mv(message), most](schema::FileWorker::Client worker) mutable {
+      caller, reading, subject,
+      [message = kj::mv(change), most](schema::FileWorker::Client worker) mutable {
         auto call = worker.previewRequest();
         call.setChange(message->getRoot<schema::FileChange>().asReader());
         call.setTextBytes(most);
@@ -235,8 +303,11 @@ FileExecutor::Answer<schema::FileWorker::PreviewResults> FileExecutor::diff(
         return response.hasPreview() && isSound(response.getPreview()) &&
                response.getPreview().getText().size() <= most;
       });
-  return asked.then([this, caller, reading, most](Reply&& reply) -> kj::Promise<Reply> {
-    if (std::holds_alternative<Refused>(reply) || most == 0) return kj::mv(reply);
+  return asked.then([this, caller, reading, subject, most](Reply&& reply) -> kj::Promise<Reply> {
+    if (std::holds_alternative<Refused>(reply)) return kj::mv(reply);
+    if (auto refused = unproven(subject, std::get<capnp::Response<Results>>(reply).getPreview()))
+      return Reply(*std::move(refused));
+    if (most == 0) return kj::mv(reply);
     const auto bytes = std::get<capnp::Response<Results>>(reply).getPreview().getText().size();
     return recorded(runner_, caller, reading, bytes, kj::mv(reply));
   });

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <kj/async.h>
 
@@ -26,7 +27,11 @@ class FileExecutor final : public Reconciler {
   using Answer = kj::Promise<Outcome<capnp::Response<Results>>>;
   Answer<schema::FileWorker::StatResults> stat(const Caller& caller, schema::FileStat::Reader request);
   Answer<schema::FileWorker::ListResults> list(const Caller& caller, schema::FileList::Reader request);
-  Answer<schema::FileWorker::KeptResults> kept(const Caller& caller, schema::FileList::Reader request);
+  struct KeptPage {
+    capnp::Response<schema::FileWorker::KeptResults> response;
+    std::vector<unsigned> proven;  // indices of its entries; the rest is nothing that we kept
+  };
+  kj::Promise<Outcome<KeptPage>> kept(const Caller& caller, schema::FileList::Reader request);
   Answer<schema::FileWorker::ReadResults> read(const Caller& caller, schema::FileRead::Reader request);
   Answer<schema::FileWorker::PreviewResults> diff(const Caller& caller, schema::FileDiff::Reader request);
 
@@ -54,6 +59,18 @@ class FileExecutor final : public Reconciler {
   template <typename Results, typename Sound>
   Answer<Results> answered(std::shared_ptr<ScopedWorker> worker, kj::Promise<capnp::Response<Results>> call,
                            Sound sound);
+  Answer<schema::FileWorker::PreviewResults> diffOf(const Caller& caller, const Reading& reading,
+                                                    const FileSubject& subject,
+                                                    kj::Own<capnp::MallocMessageBuilder> change,
+                                                    std::uint32_t most);
+
+  // What lies among the kept copies is anybody's who can write the workspace. It is what we kept where the
+  // action that it names was one of ours, of this workspace, and found the file like that.
+  bool isProven(const FileSubject& subject, std::string_view path, std::string_view action,
+                schema::FileState::Reader kept) const;
+  std::optional<Refused> unproven(const FileSubject& subject, schema::FilePreview::Reader preview) const;
+  // The id of the newest proven copy of the subject's path, of those older than `before` (empty: of all).
+  kj::Promise<Outcome<std::string>> newestKept(const FileSubject& subject, std::string before);
   kj::Promise<Found> settle(const home::WorkspaceEntry& workspace, const std::string& action);
 
   Core& core_;

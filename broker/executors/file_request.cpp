@@ -91,6 +91,10 @@ std::optional<Refused> fillChange(schema::FileChange::Builder change, schema::Fi
   return std::nullopt;
 }
 
+bool isRestoreOfNewest(schema::FileChange::Reader change) {
+  return change.isRestore() && change.getRestore().size() == 0;
+}
+
 std::optional<Refused> fillChange(schema::FileChange::Builder change, schema::FileEdit::Reader request) {
   return fillEdit(change, request);
 }

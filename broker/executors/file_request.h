@@ -44,6 +44,9 @@ std::optional<Refused> fillChange(schema::FileChange::Builder change, schema::Fi
 std::optional<Refused> fillChange(schema::FileChange::Builder change, schema::FileRestore::Reader request);
 std::optional<Refused> fillChange(schema::FileChange::Builder change, schema::FileDiff::Reader request);
 
+// Of a path's newest copy, which the broker has yet to name.
+bool isRestoreOfNewest(schema::FileChange::Reader change);
+
 // What the caller hears of the worker's denial. Its words are names of ours; one that is none is answered as
 // a bad request.
 Refused fileDenied(schema::Denial::Reader denial);

@@ -18,6 +18,8 @@ class FileView {
   // Keyed, of kind and content: equal for equal states at this broker, and no guess can be tried against it
   // elsewhere.
   audit::Digest digestOf(schema::FileState::Reader state) const;
+  // The same with its place, size and mode: what an action is approved and remembered by.
+  audit::Digest digestOf(std::string_view path, schema::FileState::Reader state) const;
 
   template <redaction::Boundary B>
   void fillFacts(schema::FileState::Reader state, actions::Outgoing<B, schema::FileFacts> out) const;
@@ -32,8 +34,9 @@ class FileView {
                 void (Results::Builder::*setter)(capnp::Text::Reader)) const {
     out.set(setter, nextOf(name));
   }
-  void fillContent(capnp::Data::Reader content, std::uint64_t offset, std::uint64_t size,
-                   schema::FileEncoding encoding, Out<schema::FileContent> out) const;
+  // `content` is of a window.
+  void fillContent(capnp::Data::Reader content, schema::FileRead::Reader request, std::uint64_t fileSize,
+                   Out<schema::FileContent> out) const;
   enum class Lines { kCounted, kShown };
   void fillChanges(schema::FilePreview::Reader preview, Lines lines, Out<schema::FileChanges> out) const;
 
@@ -42,6 +45,21 @@ class FileView {
   void fillName(capnp::Data::Reader name, Out<schema::FileEntry> out) const;
   const state::Keys& keys_;
   const MaskRules& masks_;
+};
+
+// "0644"
+std::string modeText(std::uint16_t mode);
+
+// What is read for a piece that was asked for: with so much around it that what is a secret in the whole file
+// is known as one in the piece.
+struct ReadWindow {
+  std::uint64_t offset = 0;
+  std::uint32_t length = 0;
+  redaction::Piece piece;  // in it
+
+  static ReadWindow around(std::uint64_t offset, std::uint32_t length);
+  // Of what was read, as far as the file goes.
+  std::size_t pieceOf(std::size_t read) const;
 };
 
 // Whether a worker of ours could have said it.

@@ -124,7 +124,7 @@ interface Api {
   auditVerify @16 (call :Call, request :Nothing) -> (problem :Common.Problem, meta :ReplyMeta, verdict :Status.AuditVerdict)
     $Http.route(method = get, path = "/v1/audit/verify", scope = read, summary = "Verify the chain, its signatures and its head");
 
-  fileList @17 (call :Call, request :File.FileList) -> (problem :Common.Problem, meta :ReplyMeta, entries :List(File.FileEntry), next :Text, totalBytes :UInt64)
+  fileList @17 (call :Call, request :File.FileList) -> (problem :Common.Problem, meta :ReplyMeta, entries :List(File.FileEntry), next :Text, totalBytes :UInt64, skipped :UInt32)
     $Http.route(method = post, path = "/v1/file/list", scope = propose,
                 summary = "Entries of a directory, or the copies that are kept");
 

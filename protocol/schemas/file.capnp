@@ -44,10 +44,9 @@ struct KeptEntry {
   operation @1 :Text;
   # Label.
   path @2 :Data;
-  size @3 :UInt64;
-  keptMs @4 :Int64;
-  absent @5 :Bool;
-  # There was no file before: bringing that back removes it.
+  keptMs @3 :Int64;
+  state @4 :FileState;
+  # What was kept: kind, size, mode and sha. Absent: bringing that back removes the file.
 }
 
 struct FileChange {
@@ -74,7 +73,7 @@ struct FileChange {
 struct FilePreview {
   before @0 :FileState;
   after @1 :FileState;
-  # Kind, size and sha alone.
+  # Kind, size, mode and sha alone.
   hunks @2 :UInt32;
   insertions @3 :UInt32;
   deletions @4 :UInt32;
@@ -85,6 +84,8 @@ struct FilePreview {
   droppedBytes @7 :UInt64;
   entry @8 :Text;
   # restore: the id of the action whose copy it is.
+  kept @9 :FileState;
+  # restore: what was kept: kind, size, mode and sha.
 }
 
 enum Settled { unspecified @0; happened @1; didNotHappen @2; cantTell @3; }
@@ -94,17 +95,18 @@ interface FileWorker {
   list @1 (path :Data, after :Data, limit :UInt16) -> (entries :List(NodeEntry), more :Bool, denial :Common.Denial);
   # By name, in byte order, those greater than `after`. At most 1000.
   read @2 (path :Data, offset :UInt64, length :UInt32) -> (content :Data, state :FileState, denial :Common.Denial);
-  # At most 1 MiB. Follows symbolic links as long as they stay within the workspace. Shorter at the end of the file.
+  # At most 1 MiB and 128 KiB. Follows symbolic links as long as they stay within the workspace. Shorter at the end of the file.
 
   preview @3 (change :FileChange, textBytes :UInt32) -> (preview :FilePreview, denial :Common.Denial);
   # Changes nothing. The path and everything on the way to it must be no symbolic link.
-  apply @4 (change :FileChange, action :Text, operation :Text, before :FileState) -> (after :FileState, denial :Common.Denial);
-  # Once for an action. `before`: kind and sha as preview() told; denied "changed" if the file is not that any more.
+  apply @4 (change :FileChange, action :Text, operation :Text, before :FileState, after :FileState) -> (after :FileState, denial :Common.Denial);
+  # Once for an action. `before` and `after`: kind, mode and sha as preview() told; denied "changed" if the file is not that any more, or
+  # would not become that.
 
   settle @5 (action :Text) -> (found :Settled, denial :Common.Denial);
   # Whether apply() of this action took effect; mends what a crash left of it.
-  kept @6 (path :Data, after :Text, limit :UInt16) -> (entries :List(KeptEntry), more :Bool, totalBytes :UInt64, denial :Common.Denial);
-  # Newest first, those older than `after`. An empty path: of the whole workspace. At most 1000.
+  kept @6 (path :Data, after :Text, limit :UInt16) -> (entries :List(KeptEntry), more :Bool, totalBytes :UInt64, denial :Common.Denial, skipped :UInt32);
+  # Newest first, those older than `after`. An empty path: of the whole workspace. At most 1000. Skipped: what lies there and is no record.
 }
 
 # ------------------------------------------------------------------------------------------------ REST routes

@@ -59,7 +59,7 @@ void expectConsistent(Rig& rig, Edit& edit) {
   }
   EXPECT_TRUE(rig.verify().intact());
   for (const auto& entry : std::filesystem::directory_iterator(rig.workspace()))
-    EXPECT_EQ(entry.path().filename().string().find(".factionos-act"), std::string::npos) << entry.path();
+    EXPECT_EQ(entry.path().filename().string().find(".factionos-"), std::string::npos) << entry.path();
 }
 
 class FileChangeAtEveryStep : public testing::TestWithParam<std::string> {};

@@ -19,6 +19,7 @@ std::int64_t nowMs() {
 }
 
 constexpr std::uint32_t kNewMode = 0644;
+constexpr int kNameAttempts = 4;  // whoever sees a name come can be in the way of it, but not for ever
 
 std::size_t countOf(std::string_view text, std::string_view part) {
   std::size_t count = 0;
@@ -52,6 +53,16 @@ FileState stateOf(const struct stat& status) {
   return state;
 }
 
+FileState keptState(const KeptRecord& record) {
+  FileState state;
+  if (!record.before) return state;
+  state.kind = Kind::kFile;
+  state.size = record.size;
+  state.mode = record.mode;
+  state.sha = record.before;
+  return state;
+}
+
 // What is there, and what is to be there.
 struct Changer::Plan {
   std::optional<Place> place;  // none: a directory on the way is missing, and would be made
@@ -61,6 +72,7 @@ struct Changer::Plan {
   std::optional<std::string> after;  // the content to be; nothing: no file
   std::uint32_t mode = kNewMode;
   std::string entry;
+  FileState kept;
 
   [[nodiscard]] FileState afterState() const {
     FileState state;
@@ -139,12 +151,13 @@ std::optional<Denied> Changer::edit(const Edit& edit, Plan& plan) {
 std::optional<Denied> Changer::restore(const Restore& restore, const std::string& path, Plan& plan) {
   plan.entry = restore.action;
   if (plan.entry.empty()) {
-    const auto newest = kept_.list(path, {}, 1);
+    const auto newest = kept_.list(path, {}, 1).records;
     if (newest.empty()) return denials::kNotKept;
     plan.entry = newest.front().action;
   }
   const auto copy = kept_.find(plan.entry);
   if (!copy || copy->phase != Phase::kDone || copy->record.path != path) return denials::kNotKept;
+  plan.kept = keptState(copy->record);
   if (!copy->record.before) return plan.file ? std::nullopt : std::optional(denials::kUnchanged);
   const auto file = kept_.content(plan.entry);
   if (!file) return denials::kNotKept;
@@ -161,7 +174,8 @@ Or<Changer::Preview> Changer::preview(const Change& change, std::size_t textByte
   auto planned = plan(change, Parents::kMustExist);
   if (const Denied* denied = deniedIn(planned)) return *denied;
   const Plan& plan = std::get<Plan>(planned);
-  Preview preview{.before = plan.before, .after = plan.afterState(), .diff = {}, .entry = plan.entry};
+  Preview preview{
+      .before = plan.before, .after = plan.afterState(), .diff = {}, .entry = plan.entry, .kept = plan.kept};
   std::string before;
   if (plan.file) {
     auto content = readAll(plan.file.get(), kLargestEdited);
@@ -176,40 +190,51 @@ Or<Changer::Preview> Changer::preview(const Change& change, std::size_t textByte
 }
 
 Or<FileState> Changer::apply(const Change& change, const std::string& action, const std::string& operation,
-                             const FileState& before) {
-  if (!isAction(action)) return denials::kBadRequest;
+                             const Approved& approved) {
+  if (!isAction(action) || !isOperation(operation)) return denials::kBadRequest;
   const auto* write = std::get_if<Write>(&change.what);
   auto planned = plan(change, write != nullptr ? write->parents : Parents::kMustExist);
   if (const Denied* denied = deniedIn(planned)) return *denied;
   const Plan& plan = std::get<Plan>(planned);
-  if (plan.before.kind != before.kind || plan.before.sha != before.sha) return denials::kChanged;
+  if (!plan.before.isAs(approved.before) || !plan.afterState().isAs(approved.after)) return denials::kChanged;
 
-  const KeptRecord record{.action = action,
-                          .operation = operation,
-                          .path = change.path,
-                          .before = plan.before.sha,
-                          .after = plan.afterState().sha,
-                          .inode = plan.identity.inode,
-                          .size = plan.before.size,
-                          .mode = plan.before.mode,
-                          .keptMs = nowMs()};
-  if (const auto denied = keep(plan, record)) return *denied;
-  const std::string temporary = temporaryName(action);
-  auto denied = stage(plan, temporary);
-  if (!denied) denied = kept_.mark(action, Phase::kReady);
-  if (denied) {
-    unlinkat(plan.place->directory.get(), temporary.c_str(), 0);
-  } else {
-    denied = land(plan, temporary);
+  KeptRecord record{.action = action,
+                    .operation = operation,
+                    .path = change.path,
+                    .temporary = {},
+                    .before = plan.before.sha,
+                    .after = plan.afterState().sha,
+                    .inode = plan.identity.inode,
+                    .size = plan.before.size,
+                    .mode = plan.before.mode,
+                    .keptMs = nowMs()};
+  std::optional<Denied> denied;
+  for (int attempt = 0; attempt < kNameAttempts; ++attempt) {
+    record.temporary = newName_();
+    denied = carryOut(plan, record);
+    if (!denied || denied->code != denials::kCrowded.code) break;
   }
-  if (denied) {
-    if (denied->code != denials::kUnsure.code) kept_.remove(action);
-    return *denied;
-  }
+  if (denied) return *denied;
   // It has happened; that this is not on record yet is what settle() is for.
   (void)kept_.mark(action, Phase::kDone);
   kept_.trim(action, record.keptMs);
   return plan.afterState();
+}
+
+// What is denied leaves nothing behind, neither on record nor beside the file; but for kUnsure.
+std::optional<Denied> Changer::carryOut(const Plan& plan, const KeptRecord& record) {
+  if (const auto denied = keep(plan, record)) return denied;
+  auto denied = stage(plan, record.temporary);
+  if (!denied) {
+    denied = kept_.mark(record.action, Phase::kReady);
+    if (denied) {
+      unlinkat(plan.place->directory.get(), record.temporary.c_str(), 0);
+    } else {
+      denied = land(plan, record.temporary);
+    }
+  }
+  if (denied && denied->code != denials::kUnsure.code) kept_.remove(record.action);
+  return denied;
 }
 
 std::optional<Denied> Changer::keep(const Plan& plan, const KeptRecord& record) {
@@ -223,15 +248,19 @@ std::optional<Denied> Changer::keep(const Plan& plan, const KeptRecord& record) 
   return denied;
 }
 
-// The new content beside its place, whole and durable, before anything is replaced.
+// The new content beside its place, whole and durable, before anything is replaced. What is denied leaves no
+// file, and touches none that was there.
 std::optional<Denied> Changer::stage(const Plan& plan, const std::string& temporary) {
   if (!plan.after) return std::nullopt;
   const auto file = openHere(plan.place->directory.get(), temporary, O_WRONLY | O_CREAT | O_EXCL, 0600);
-  if (!file) return denialOf(errno);
-  if (!writeAll(file.get(), *plan.after)) return denialOf(errno);
-  if (plan.file) copyAttributes(plan.file.get(), file.get());
-  if (fchmod(file.get(), plan.mode) != 0 || fsync(file.get()) != 0) return denialOf(errno);
-  return std::nullopt;
+  if (!file) return errno == EEXIST ? denials::kCrowded : denialOf(errno);
+  bool whole = writeAll(file.get(), *plan.after);
+  if (whole && plan.file) copyAttributes(plan.file.get(), file.get());
+  whole = whole && fchmod(file.get(), plan.mode) == 0 && fsync(file.get()) == 0;
+  if (whole) return std::nullopt;
+  const Denied denied = denialOf(errno);
+  unlinkat(plan.place->directory.get(), temporary.c_str(), 0);
+  return denied;
 }
 
 std::optional<Denied> Changer::land(const Plan& plan, const std::string& temporary) {
@@ -265,7 +294,7 @@ Landed Changer::settleReady(const KeptRecord& record) {
   }
   const Place& found = std::get<Place>(place);
   const Landing landing{
-      .directory = found.directory.get(), .name = found.name, .temporary = temporaryName(record.action)};
+      .directory = found.directory.get(), .name = found.name, .temporary = record.temporary};
   if (kept_.find(record.action)->phase == Phase::kBegun) {
     landing.dropTemporary();
     return Landed::kNo;

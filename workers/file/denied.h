@@ -35,6 +35,8 @@ inline constexpr Denied kManyMatches{"many_matches", "old_text_once"};
 inline constexpr Denied kUnchanged{"unchanged", "a_change"};
 inline constexpr Denied kNoSpace{"no_space", "file_system"};
 inline constexpr Denied kFailed{"io_failed", "file_system"};
+// Somebody made a file of the temporary name, again and again.
+inline constexpr Denied kCrowded{"crowded", "temporary_name"};
 inline constexpr Denied kUnsure{"unsure", "durable"};  // it has happened, but may not outlive a power failure
 inline constexpr Denied kNotKept{"not_kept", "kept_copies"};
 inline constexpr Denied kTwice{"applied_before", "once_for_an_action"};

@@ -130,37 +130,46 @@ sandbox::Fd Kept::content(const std::string& action) const {
   return own ? openRegular(own.get(), kContent) : sandbox::Fd();
 }
 
-std::vector<std::string> Kept::actions() const {
-  std::vector<std::string> names;
+Kept::Names Kept::names() const {
+  Names names;
   auto all = folder();
   if (!all) return names;
   const std::unique_ptr<DIR, int (*)(DIR*)> stream(fdopendir(all.get()), closedir);
   if (!stream) return names;
   (void)all.release();  // the stream's now
   while (const dirent* each = readdir(stream.get())) {
-    if (isAction(each->d_name)) names.emplace_back(each->d_name);
-    if (names.size() == kMostNames) break;
+    const std::string_view name = each->d_name;
+    if (name == "." || name == "..") continue;
+    if (isAction(name)) {
+      names.actions.emplace_back(name);
+    } else {
+      ++names.others;
+    }
+    if (names.actions.size() + names.others == kMostNames) break;
   }
-  std::ranges::sort(names, std::greater<>());  // ids are time-ordered
+  std::ranges::sort(names.actions, std::greater<>());  // ids are time-ordered
   return names;
 }
 
-std::vector<KeptRecord> Kept::list(std::string_view path, std::string_view before, std::size_t most) const {
-  std::vector<KeptRecord> records;
-  for (const std::string& action : actions()) {
+Kept::Records Kept::list(std::string_view path, std::string_view before, std::size_t most) const {
+  const Names all = names();
+  // What has no place in the order is told with the first page.
+  Records found{.records = {}, .skipped = before.empty() ? all.others : 0};
+  for (const std::string& action : all.actions) {
     if (!before.empty() && action >= before) continue;
     auto copy = find(action);
+    if (!copy) ++found.skipped;
     if (!copy || copy->phase != Phase::kDone) continue;
     if (!path.empty() && copy->record.path != path) continue;
-    records.push_back(std::move(copy->record));
-    if (records.size() == most) break;
+    found.records.push_back(std::move(copy->record));
+    if (found.records.size() == most) break;
   }
-  return records;
+  return found;
 }
 
 std::uint64_t Kept::totalBytes() const {
   std::uint64_t total = 0;
-  for (const std::string& action : actions()) {
+  for (const std::string& action : names().actions) {
     const auto file = content(action);
     struct stat status {};
     if (file && fstat(file.get(), &status) == 0) total += static_cast<std::uint64_t>(status.st_size);
@@ -171,7 +180,7 @@ std::uint64_t Kept::totalBytes() const {
 void Kept::trim(const std::string& current, std::int64_t nowMs) {
   std::uint64_t bytes = 0;
   std::size_t count = 0;
-  for (const std::string& action : actions()) {
+  for (const std::string& action : names().actions) {
     const auto file = content(action);
     struct stat status {};
     if (file && fstat(file.get(), &status) == 0) bytes += static_cast<std::uint64_t>(status.st_size);

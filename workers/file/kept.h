@@ -29,13 +29,21 @@ struct KeptBounds {
   std::int64_t ageMs = std::int64_t{7} * 24 * 60 * 60 * 1000;
 };
 
-// "act_" and 20 to 40 letters and digits.
+// An id of the broker's; what sorts last is newest.
 bool isAction(std::string_view text);
+// Of those that change a file.
+bool isOperation(std::string_view text);
+
+// Of the new content, and of what a change displaces, beside the file itself. Nobody can know it before it is
+// there, and so nobody can be there first.
+std::string newTemporary();
+bool isTemporary(std::string_view name);
 
 struct KeptRecord {
   std::string action;
-  std::string operation;      // a label of the broker's
+  std::string operation;
   std::string path;           // plain
+  std::string temporary;      // beside it
   std::optional<Sha> before;  // nothing: there was no file
   std::optional<Sha> after;   // nothing: there is to be none
   std::uint64_t inode = 0;    // of the file before
@@ -43,6 +51,8 @@ struct KeptRecord {
   std::uint32_t mode = 0;     // its permission bits
   std::int64_t keptMs = 0;    // since 1970 UTC
 };
+// They lie where others may write: whoever is told of a record proves it by what the broker remembers of its
+// action.
 
 enum class Phase { kBegun, kReady, kDone };
 
@@ -64,10 +74,13 @@ class Kept {
   [[nodiscard]] std::optional<KeptCopy> find(const std::string& action) const;
   // Open for reading; empty where there is none.
   [[nodiscard]] sandbox::Fd content(const std::string& action) const;
+  struct Records {
+    std::vector<KeptRecord> records;
+    std::uint32_t skipped = 0;  // looked at, and none of ours
+  };
   // Of changes that have happened, newest first, older than `before` (empty: from the newest), of `path`
   // (empty: of any).
-  [[nodiscard]] std::vector<KeptRecord> list(std::string_view path, std::string_view before,
-                                             std::size_t most) const;
+  [[nodiscard]] Records list(std::string_view path, std::string_view before, std::size_t most) const;
   [[nodiscard]] std::uint64_t totalBytes() const;
 
   // Drops the oldest beyond the bounds above, never `current`.
@@ -77,7 +90,11 @@ class Kept {
   [[nodiscard]] sandbox::Fd folder() const;  // of all entries; empty where there is none
   Or<sandbox::Fd> makeFolder();
   [[nodiscard]] sandbox::Fd entry(const std::string& action) const;
-  [[nodiscard]] std::vector<std::string> actions() const;  // newest first
+  struct Names {
+    std::vector<std::string> actions;  // newest first
+    std::uint32_t others = 0;
+  };
+  [[nodiscard]] Names names() const;
 
   int workspace_;
   KeptBounds bounds_;

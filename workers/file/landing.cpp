@@ -27,10 +27,6 @@ bool exists(int directory, const std::string& name) {
 
 }  // namespace
 
-std::string temporaryName(const std::string& action) {
-  return ".factionos-" + action;
-}
-
 std::optional<Denied> Landing::durable() const {
   if (fsync(directory) != 0) return denials::kUnsure;
   return std::nullopt;
@@ -83,6 +79,7 @@ std::optional<Denied> Landing::replace(const Identity& expected, const Sha& sha)
 std::optional<Denied> Landing::remove(const Identity& expected, const Sha& sha) const {
   if (!isStill(expected)) return denials::kChanged;
   if (renameWith(directory, name, temporary, RENAME_NOREPLACE) != 0) {
+    if (errno == EEXIST) return denials::kCrowded;
     if (errno != EINVAL) return errno == ENOENT ? denials::kChanged : denialOf(errno);
     if (renameat(directory, name.c_str(), directory, temporary.c_str()) != 0) return denialOf(errno);
   }

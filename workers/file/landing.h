@@ -9,9 +9,6 @@
 
 namespace factionos::file {
 
-// Of the new content, and of what a change displaces, beside the file itself.
-std::string temporaryName(const std::string& action);
-
 // Where it happens. `directory` is borrowed. What is denied leaves the place as it was, and no temporary; the
 // one exception is a displaced file that could not go back, which stays under the temporary name.
 struct Landing {

@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "workers/file/protected.h"
+
 namespace factionos::file {
 namespace {
 
@@ -38,6 +40,14 @@ sandbox::Fd descend(int directory, const std::string& name, Parents parents) {
   return next;
 }
 
+// A link where a directory is wanted answers as no directory.
+Denied refusedStep(int directory, const std::string& name, int error) {
+  struct stat status {};
+  const bool link = error == ENOTDIR && fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                    S_ISLNK(status.st_mode);
+  return link ? denials::kSymlink : denialOf(error);
+}
+
 // A walk that follows links, but no further up than it came down.
 class Walk {
  public:
@@ -58,6 +68,8 @@ class Walk {
         trail_.pop_back();
         continue;
       }
+      // By its own name, or by a link's.
+      if (trail_.size() == 1 && isOwn(name_)) return denials::kProtected;
       auto handle = openHere(directory(), name_, O_PATH);
       if (!handle) return denialOf(errno);
       struct stat status {};
@@ -144,14 +156,12 @@ bool isPlainPath(std::string_view path) {
 Or<Place> placeOf(int workspace, std::string_view path, Parents parents) {
   Place place;
   place.directory = openHere(workspace, ".", O_RDONLY | O_DIRECTORY);
-  while (true) {
-    if (!place.directory) {
-      // A link where a directory is wanted answers as no directory.
-      return errno == ENOTDIR ? denials::kSymlink : denialOf(errno);
-    }
-    const std::size_t slash = path.find('/');
-    if (slash == std::string_view::npos) break;
-    place.directory = descend(place.directory.get(), std::string(path.substr(0, slash)), parents);
+  if (!place.directory) return denialOf(errno);
+  for (std::size_t slash = path.find('/'); slash != std::string_view::npos; slash = path.find('/')) {
+    const std::string name(path.substr(0, slash));
+    sandbox::Fd next = descend(place.directory.get(), name, parents);
+    if (!next) return refusedStep(place.directory.get(), name, errno);
+    place.directory = std::move(next);
     path.remove_prefix(slash + 1);
   }
   place.name = path;

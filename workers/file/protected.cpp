@@ -1,9 +1,7 @@
 #include "workers/file/protected.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <climits>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -12,6 +10,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "workers/file/meaning.h"
 #include "workers/file/place.h"
 #include "workers/session/git_config.h"
 #include "workers/session/protected_paths.h"
@@ -36,7 +35,7 @@ bool isListedName(std::string_view component) {
 }
 
 bool isWithin(std::string_view path, std::string_view directory) {
-  return !directory.empty() && path.starts_with(directory) &&
+  return !directory.empty() && same(path.substr(0, directory.size()), directory) &&
          (path.size() == directory.size() || path[directory.size()] == '/');
 }
 
@@ -52,58 +51,78 @@ std::string readConfig(int workspace, const std::string& path) {
   return text;
 }
 
-// The workspace's own path as the kernel knows it; empty if it does not tell.
-std::string rootOf(int workspace) {
-  std::array<char, PATH_MAX> path{};
-  const auto link = "/proc/self/fd/" + std::to_string(workspace);
-  const ssize_t size = readlinkat(AT_FDCWD, link.c_str(), path.data(), path.size());
-  return size > 0 ? std::string(path.data(), static_cast<std::size_t>(size)) : std::string();
-}
+// Whether `path` is what `name` means, or lies in it: by the text, or by the links that lead there.
+class Meanings {
+ public:
+  Meanings(int workspace, std::string_view path)
+      : workspace_(workspace), path_(path), root_(rootOf(workspace)) {}
+
+  [[nodiscard]] bool leadTo(const std::string& name) const {
+    return isWithin(path_, plain(name)) || isWithin(path_, of(name));
+  }
+  [[nodiscard]] std::string of(const std::string& name) const {
+    return meaningOf(workspace_, root_, relative(name));
+  }
+  [[nodiscard]] bool haveListedName() const {
+    return std::ranges::any_of(session::protectedNames(), [this](const session::ProtectedName& each) {
+      return isWithin(path_, of(std::string(each.path)));
+    });
+  }
+
+ private:
+  // From the top of the workspace; empty if it lies elsewhere, where we can't write anyway.
+  [[nodiscard]] std::string relative(const std::string& name) const {
+    const std::filesystem::path whole = name;
+    if (!whole.is_absolute()) return name;
+    if (root_.empty() || !isWithin(name, root_)) return {};
+    return name.substr(root_.size());
+  }
+  [[nodiscard]] std::string plain(const std::string& name) const {
+    std::string text = std::filesystem::path(relative(name)).relative_path().lexically_normal().string();
+    if (text.ends_with('/')) text.pop_back();
+    return isPlainPath(text) ? text : std::string();
+  }
+
+  int workspace_;
+  std::string_view path_;
+  std::string root_;
+};
 
 // What git's configuration names, followed from file to file.
 class GitNames {
  public:
-  GitNames(int workspace, std::string_view path)
-      : workspace_(workspace), path_(path), root_(rootOf(workspace)) {}
+  GitNames(int workspace, const Meanings& meanings) : workspace_(workspace), meanings_(meanings) {}
 
   // Whether `path` is one of them, or lies in one.
   bool havePath() {
     while (!open_.empty()) {
       const std::string config = std::move(open_.back());
       open_.pop_back();
-      if (!seen_.insert(config).second) continue;
+      const std::string place = meanings_.of(config);
+      if (place.empty() || !seen_.insert(place).second) continue;
       if (seen_.size() > kMostConfigs) return true;  // more than is looked at
-      if (isIn(config)) return true;
+      if (isIn(config, place)) return true;
     }
     return false;
   }
 
  private:
-  bool isIn(const std::string& config) {
-    const session::GitConfig found = session::readGitConfig(readConfig(workspace_, config));
+  bool isIn(const std::string& config, const std::string& place) {
+    const session::GitConfig found = session::readGitConfig(readConfig(workspace_, place));
     for (const std::string& hooks : found.hooksPaths) {
-      if (isWithin(path_, relative({}, hooks))) return true;
+      if (meanings_.leadTo(hooks)) return true;
     }
     for (const std::string& include : found.includes) {
-      auto named = relative(config.substr(0, config.rfind('/')), include);
-      if (isWithin(path_, named)) return true;
-      if (!named.empty()) open_.push_back(std::move(named));
+      std::string named =
+          include.starts_with('/') ? include : config.substr(0, config.rfind('/')) + "/" + include;
+      if (meanings_.leadTo(named)) return true;
+      open_.push_back(std::move(named));
     }
     return false;
   }
 
-  // From the top of the workspace; empty if it lies elsewhere, where we can't write anyway.
-  [[nodiscard]] std::string relative(const std::string& base, const std::string& path) const {
-    std::filesystem::path whole = std::filesystem::path(base) / path;
-    if (whole.is_absolute()) whole = root_.empty() ? "" : whole.lexically_relative(root_);
-    std::string plain = whole.lexically_normal().string();
-    if (plain.ends_with('/')) plain.pop_back();
-    return isPlainPath(plain) ? plain : std::string();
-  }
-
   int workspace_;
-  std::string_view path_;
-  std::string root_;
+  const Meanings& meanings_;
   std::vector<std::string> open_ = {".git/config", ".git/config.worktree"};
   std::set<std::string> seen_;
 };
@@ -122,7 +141,8 @@ bool isProtected(int workspace, std::string_view path) {
     if (slash == std::string_view::npos) break;
     rest.remove_prefix(slash + 1);
   }
-  return GitNames(workspace, path).havePath();
+  const Meanings meanings(workspace, path);
+  return meanings.haveListedName() || GitNames(workspace, meanings).havePath();
 }
 
 }  // namespace factionos::file

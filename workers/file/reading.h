@@ -10,7 +10,8 @@
 namespace factionos::file {
 
 inline constexpr std::size_t kMostEntries = 1000;
-inline constexpr std::size_t kLongestRead = std::size_t{1} << 20;
+// What a request may ask for, and what is masked with it.
+inline constexpr std::size_t kLongestRead = (std::size_t{1} << 20) + (std::size_t{128} << 10);
 
 struct Entry {
   std::string name;

@@ -50,10 +50,11 @@ void fill(schema::FileState::Builder out, const FileState& state) {
   if (state.sha) out.setSha({state.sha->data(), state.sha->size()});
 }
 
-// Kind and sha, which are all that apply() compares.
+// What apply() compares.
 FileState stateFrom(schema::FileState::Reader in) {
   FileState state;
   state.kind = in.getKind() == schema::NodeKind::ABSENT ? Kind::kAbsent : Kind::kFile;
+  state.mode = in.getMode();
   const auto sha = in.getSha();
   if (sha.size() == Sha{}.size()) {
     state.sha.emplace();
@@ -141,6 +142,7 @@ class Service final : public schema::FileWorker::Server {
                     out.setText(dataOf(found.diff.text));
                     out.setDroppedBytes(found.diff.droppedBytes);
                     out.setEntry(found.entry.c_str());
+                    if (!found.entry.empty()) fill(out.initKept(), found.kept);
                   });
   }
 
@@ -148,10 +150,12 @@ class Service final : public schema::FileWorker::Server {
     const auto params = context.getParams();
     const auto change = changeFrom(params.getChange());
     if (const Denied* denied = deniedIn(change)) return refuse(context, *denied);
-    return answer(context,
-                  changer_.apply(std::get<Change>(change), std::string(viewOf(params.getAction())),
-                                 std::string(viewOf(params.getOperation())), stateFrom(params.getBefore())),
-                  [](auto results, const FileState& after) { fill(results.initAfter(), after); });
+    return answer(
+        context,
+        changer_.apply(std::get<Change>(change), std::string(viewOf(params.getAction())),
+                       std::string(viewOf(params.getOperation())),
+                       {.before = stateFrom(params.getBefore()), .after = stateFrom(params.getAfter())}),
+        [](auto results, const FileState& after) { fill(results.initAfter(), after); });
   }
 
   kj::Promise<void> settle(SettleContext context) override {
@@ -170,8 +174,9 @@ class Service final : public schema::FileWorker::Server {
     const auto path = viewOf(params.getPath());
     if (!path.empty() && !isPlainPath(path)) return refuse(context, denials::kBadPath);
     const auto limit = std::clamp<std::size_t>(params.getLimit(), 1, kMostEntries);
-    auto records = changer_.kept().list(path, viewOf(params.getAfter()), limit + 1);
+    auto [records, skipped] = changer_.kept().list(path, viewOf(params.getAfter()), limit + 1);
     auto results = context.getResults();
+    results.setSkipped(skipped);
     results.setMore(records.size() > limit);
     if (records.size() > limit) records.pop_back();
     results.setTotalBytes(changer_.kept().totalBytes());
@@ -181,9 +186,8 @@ class Service final : public schema::FileWorker::Server {
       entries[i].setAction(record.action.c_str());
       entries[i].setOperation(record.operation.c_str());
       entries[i].setPath(dataOf(record.path));
-      entries[i].setSize(record.size);
       entries[i].setKeptMs(record.keptMs);
-      entries[i].setAbsent(!record.before);
+      fill(entries[i].initState(), keptState(record));
     }
     return kj::READY_NOW;
   }

@@ -3,52 +3,12 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <thread>
 
-#include "live_broker.h"
+#include "file_agent.h"
 
 namespace factionos::test {
 namespace {
-
-std::string contentOf(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-// An agent that works on files.
-class Agent {
- public:
-  explicit Agent(LiveBroker& broker, std::string name = {})
-      : broker_(broker), token_(broker.token("read,propose", name)) {}
-
-  Reply ask(const std::string& operation, const std::string& members) {
-    return broker_.post("/v1/file/" + operation, body(members), token_);
-  }
-  Reply change(const std::string& operation, const std::string& members, const std::string& key,
-               const std::string& approval = {}) {
-    return broker_.post("/v1/file/" + operation, body(members + approval), token_, key);
-  }
-  static std::string approval(const std::string& id, std::uint64_t revision = 2) {
-    return R"(,"approval":{"actionId":")" + id + R"(","expectedRevision":)" + std::to_string(revision) + "}";
-  }
-  // Proposes, has it approved, does it.
-  Reply carryOut(const std::string& operation, const std::string& members, const std::string& key) {
-    const auto proposed = change(operation, members, key);
-    if (proposed.status != 202) return proposed;
-    const auto id = proposed.at("/action/id");
-    EXPECT_EQ(broker_.approve(id).status, 0);
-    return change(operation, members, key, approval(id));
-  }
-  const std::string& token() const { return token_; }
-
- private:
-  static std::string body(const std::string& members) { return R"({"workspace":"demo",)" + members + "}"; }
-  LiveBroker& broker_;
-  std::string token_;
-};
 
 TEST(FileFamily, AnAgentReadsEditsAndUndoesWithApprovals) {
   LiveBroker broker;
@@ -209,6 +169,10 @@ TEST(FileFamily, P89WhatWidensRightsIsNotWritten) {
     EXPECT_EQ(reply.status, 403) << path << reply.body;
     EXPECT_FALSE(std::filesystem::exists(broker.workspace() + "/" + path));
   }
+  // Nor by the name that a link gives it.
+  std::filesystem::create_directory(broker.workspace() + "/conf");
+  std::filesystem::create_symlink("conf", broker.workspace() + "/.claude");
+  EXPECT_EQ(agent.change("write", R"("path":"conf/settings.json","content":"x")", uniqueKey()).status, 403);
   EXPECT_EQ(agent.change("write", R"("path":"f","content":"x","sandbox":false)", "k").code(),
             "blocked_field");
 }
@@ -274,9 +238,7 @@ TEST(FileFamily, G7NamesAndContentsThatAreNoTextGoRound) {
 }
 
 TEST(FileFamily, P73TwoRacingWritersOneRunsAndTheOtherIsToldSo) {
-  LiveBroker broker({.policy =
-                         "[[rule]]\nfamily = \"file\"\noperation = \"*\"\ndecision = \"allow\"\nuntil = "
-                         "2099-01-01T00:00:00Z\n"});
+  LiveBroker broker({.policy = kAllowed});
   Agent agent(broker);
   std::ofstream(broker.workspace() + "/f") << std::string(4'000'000, 'x') << "\nend\n";
   std::atomic<int> done{0}, conflicts{0}, other{0};
@@ -347,9 +309,7 @@ TEST(FileFamily, DiagnosticsTellThatItIsThereAndWhatIsNot) {
 }
 
 TEST(FileFamily, TheCliDoesAllOfIt) {
-  LiveBroker broker({.policy =
-                         "[[rule]]\nfamily = \"file\"\noperation = \"*\"\ndecision = \"allow\"\nuntil = "
-                         "2099-01-01T00:00:00Z\n"});
+  LiveBroker broker({.policy = kAllowed});
   EXPECT_EQ(broker.cli({"file", "write", "demo", "f"}, "one\n").status, 0);
   EXPECT_EQ(contentOf(broker.workspace() + "/f"), "one\n");
   EXPECT_EQ(broker.cli({"file", "write", "demo", "f"}, "one\ntwo\n").status, 0) << "replaces what is there";

@@ -21,7 +21,7 @@ TEST(Change, AWriteMakesAFileAndReplacesOneWithItsModeKept) {
   struct stat status {};
   stat(work.path("new").c_str(), &status);
   EXPECT_EQ(status.st_mode & 07777U, 0751U);
-  EXPECT_FALSE(std::filesystem::exists(work.path(temporaryName(actionId(2)))));
+  expectNoLitter(work.path());
 }
 
 TEST(Change, MissingDirectoriesAreMadeOnlyWhereThatIsAsked) {
@@ -90,14 +90,14 @@ TEST(Change, WhatChangedSinceThePreviewIsNotReplaced) {
   Workspace::put(work.path("f"), "one");
   Changer changer(work.fd());
   const auto wanted = write("f", "mine");
-  const auto before = std::get<Changer::Preview>(changer.preview(wanted, 0)).before;
+  const auto seen = approved(std::get<Changer::Preview>(changer.preview(wanted, 0)));
   Workspace::put(work.path("f"), "theirs");
-  EXPECT_EQ(codeOf(changer.apply(wanted, actionId(1), "write", before)), "changed");
+  EXPECT_EQ(codeOf(changer.apply(wanted, actionId(1), "write", seen)), "changed");
   EXPECT_EQ(Workspace::get(work.path("f")), "theirs");
-  EXPECT_EQ(codeOf(changer.apply(wanted, actionId(2), "write", FileState{})), "changed");
-  EXPECT_EQ(codeOf(changer.apply(write("g", "x"), actionId(3), "write", before)), "changed");
+  EXPECT_EQ(codeOf(changer.apply(wanted, actionId(2), "write", {})), "changed");
+  EXPECT_EQ(codeOf(changer.apply(write("g", "x"), actionId(3), "write", seen)), "changed");
   EXPECT_FALSE(std::filesystem::exists(work.path("g")));
-  EXPECT_TRUE(changer.kept().list("", "", 10).empty());
+  EXPECT_TRUE(changer.kept().list("", "", 10).records.empty());
 }
 
 TEST(Change, ALandingThatDisplacesAStrangersFilePutsItBack) {
@@ -150,7 +150,7 @@ TEST(Change, P73AnActionIsAppliedOnce) {
   EXPECT_EQ(make(changer, write("f", "one"), 1), "");
   EXPECT_EQ(make(changer, write("f", "two"), 1), "applied_before");
   EXPECT_EQ(Workspace::get(work.path("f")), "one");
-  EXPECT_EQ(codeOf(changer.apply(write("f", "x"), "../../x", "write", FileState{})), "request_refused");
+  EXPECT_EQ(codeOf(changer.apply(write("f", "x"), "../../x", "write", {})), "request_refused");
 }
 
 TEST(Change, TheDiffOfAPreviewIsOfWhatIsThere) {
@@ -163,6 +163,73 @@ TEST(Change, TheDiffOfAPreviewIsOfWhatIsThere) {
   EXPECT_EQ(diff.insertions, 2U);
   EXPECT_EQ(diff.deletions, 1U);
   EXPECT_EQ(diff.text, "@@ -1,3 +1,4 @@\n a\n-b\n+B\n+BB\n c\n");
+}
+
+int namesGiven = 0;
+const std::string kFirstName = ".factionos-" + std::string(32, 'a');
+std::string takenAtFirst() {
+  return namesGiven++ == 0 ? kFirstName : newTemporary();
+}
+std::string alwaysTaken() {
+  return kFirstName;
+}
+
+TEST(Change, ATemporaryNameThatSomebodyTookIsLeftAloneAndAnotherIsFound) {
+  for (const bool directory : {false, true}) {
+    Workspace work;
+    Workspace::put(work.path("old"), "old");
+    directory ? void(std::filesystem::create_directory(work.path(kFirstName)))
+              : Workspace::put(work.path(kFirstName), "theirs");
+    Changer changer(work.fd(), {}, takenAtFirst);
+    int number = 0;
+    for (const Change& change : {write("new", "x"), write("old", "y"), erase("old")}) {
+      namesGiven = 0;
+      EXPECT_EQ(make(changer, change, ++number), "") << directory << number;
+      EXPECT_EQ(namesGiven, 2);
+    }
+    EXPECT_EQ(Workspace::get(work.path("new")), "x");
+    EXPECT_FALSE(std::filesystem::exists(work.path("old")));
+    EXPECT_EQ(std::filesystem::is_directory(work.path(kFirstName)), directory);
+    if (directory) continue;
+    EXPECT_EQ(Workspace::get(work.path(kFirstName)), "theirs");
+  }
+}
+
+TEST(Change, WhoIsAlwaysThereFirstIsToldAndNothingHappens) {
+  Workspace work;
+  Workspace::put(work.path("f"), "old");
+  Workspace::put(work.path(kFirstName), "theirs");
+  Changer changer(work.fd(), {}, alwaysTaken);
+  EXPECT_EQ(make(changer, write("f", "new"), 1), "crowded");
+  EXPECT_EQ(make(changer, erase("f"), 2), "crowded");
+  EXPECT_EQ(Workspace::get(work.path("f")), "old");
+  EXPECT_EQ(Workspace::get(work.path(kFirstName)), "theirs");
+  EXPECT_TRUE(std::filesystem::is_empty(work.path(".factionos/kept"))) << "no record of what was not done";
+}
+
+TEST(Change, TemporaryNamesCannotBeForeseen) {
+  EXPECT_TRUE(isTemporary(newTemporary()));
+  EXPECT_NE(newTemporary(), newTemporary());
+}
+
+TEST(Change, WhatIsNotWhatWasApprovedDoesNotCome) {
+  Workspace work;
+  Workspace::put(work.path("f"), "old");
+  Changer changer(work.fd());
+  const auto change = write("f", "new");
+  const auto seen = std::get<Changer::Preview>(changer.preview(change, 0));
+  chmod(work.path("f").c_str(), 0777);
+  EXPECT_EQ(codeOf(changer.apply(change, actionId(1), "write", approved(seen))), "changed") << "its mode";
+  ASSERT_EQ(make(changer, erase("f"), 2), "");
+  const auto back = std::get<Changer::Preview>(changer.preview(restore("f", actionId(2)), 0));
+  EXPECT_EQ(back.after.mode, 0777U);
+  const auto record = work.path(".factionos/kept/" + actionId(2) + "/record");
+  std::string text = Workspace::get(record);
+  text.replace(text.find("mode 511"), 8, "mode 420");
+  Workspace::put(record, text);
+  EXPECT_EQ(codeOf(changer.apply(restore("f", actionId(2)), actionId(3), "restore", approved(back))),
+            "changed");
+  EXPECT_FALSE(std::filesystem::exists(work.path("f")));
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ TEST(Place, P7NoLinkIsOnTheWayOfAChange) {
   EXPECT_EQ(codeOf(placeOf(work.fd(), "inner/file")), "path_outside");
   EXPECT_EQ(codeOf(placeOf(work.fd(), "outer/file")), "path_outside");
   EXPECT_EQ(codeOf(placeOf(work.fd(), "real/file")), "");
-  EXPECT_EQ(codeOf(placeOf(work.fd(), "real/file/deeper")), "path_outside");
+  EXPECT_EQ(codeOf(placeOf(work.fd(), "real/file/deeper")), "not_directory");
   EXPECT_EQ(codeOf(placeOf(work.fd(), "missing/file")), "not_found");
 }
 
@@ -103,6 +103,46 @@ TEST(Protected, WhatGitsConfigurationNamesCounts) {
   EXPECT_FALSE(isProtected(work.fd(), "tools/other"));
   Changer changer(work.fd());
   EXPECT_EQ(codeOf(changer.preview(write("tools/hooks/pre-commit", "x"), 10)), "path_protected");
+}
+
+TEST(Protected, WhatThoseNamesLeadToOverLinksCountsAsTheyDo) {
+  Workspace work;
+  Workspace::put(work.path(".git/config"),
+                 "[core]\n\thooksPath = .hk\n[include]\n\tpath = ../incl/x.cfg\n\tpath = ../far/y.cfg\n");
+  const auto link = [&work](const std::string& target, const std::string& name) {
+    std::filesystem::create_symlink(target, work.path(name));
+  };
+  std::filesystem::create_directory(work.path("scripts"));
+  link("relay", ".hk");
+  link("scripts", "relay");
+  Workspace::put(work.path("real/x.cfg"), "[core]\n\thooksPath = deep/hooks\n");
+  link("real", "incl");
+  link(work.path("real2"), "far");  // absolute, and nothing is there yet
+  std::filesystem::create_directory(work.path("deep"));
+  link("../deephooks", "deep/hooks");
+  link("conf/agent", ".claude");
+  link("rc", ".envrc");
+  link("../outside", ".cursor");
+  for (const char* path : {"scripts/pre-commit", "scripts", "real/x.cfg", "real2/y.cfg", "deephooks/pre-push",
+                           "conf/agent/settings.json", "rc"})
+    EXPECT_TRUE(isProtected(work.fd(), path)) << path;
+  for (const char* path : {"script", "real/y.cfg", "real2/x.cfg", "conf/other", "rcs", "deep/x", "outside/x"})
+    EXPECT_FALSE(isProtected(work.fd(), path)) << path;
+  Changer changer(work.fd());
+  EXPECT_EQ(codeOf(changer.preview(write("scripts/pre-commit", "x"), 10)), "path_protected");
+  EXPECT_EQ(codeOf(changer.preview(write("conf/agent/settings.json", "x", Parents::kMake), 10)),
+            "path_protected");
+  EXPECT_EQ(codeOf(changer.preview(erase("relay"), 10)), "path_outside") << "the link itself";
+}
+
+TEST(Place, AFileOnTheWayIsNoLink) {
+  Workspace work;
+  Workspace::put(work.path("file"), "x");
+  std::filesystem::create_symlink("file", work.path("link"));
+  Changer changer(work.fd());
+  EXPECT_EQ(codeOf(changer.preview(write("file/x", "y"), 10)), "not_directory");
+  EXPECT_EQ(codeOf(changer.preview(write("file/x/z", "y", Parents::kMake), 10)), "not_directory");
+  EXPECT_EQ(codeOf(changer.preview(write("link/x", "y"), 10)), "path_outside");
 }
 
 TEST(Protected, AnIncludeThatIncludesItselfEnds) {

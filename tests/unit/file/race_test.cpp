@@ -98,7 +98,7 @@ TEST(Race, AConcurrentWritersWorkIsNotLost) {
     const auto wanted = write("f", "mine " + std::to_string(i));
     const auto preview = changer.preview(wanted, 0);
     if (deniedIn(preview) != nullptr) continue;
-    if (codeOf(changer.apply(wanted, actionId(i), "write", std::get<Changer::Preview>(preview).before))
+    if (codeOf(changer.apply(wanted, actionId(i), "write", approved(std::get<Changer::Preview>(preview))))
             .empty()) {
       ++landed;
       // What was replaced is what was previewed, and it is kept.
@@ -109,8 +109,7 @@ TEST(Race, AConcurrentWritersWorkIsNotLost) {
   }
   stop = true;
   editor.join();
-  for (const auto& entry : std::filesystem::directory_iterator(work.path()))
-    EXPECT_EQ(entry.path().filename().string().find(".factionos-act"), std::string::npos) << entry.path();
+  expectNoLitter(work.path());
   EXPECT_GT(saved, 0);
   RecordProperty("landed", landed);
 }

@@ -68,5 +68,18 @@ TEST(Looking, TellsWhatIsThereAndThatNothingIs) {
   EXPECT_EQ(std::get<FileState>(lookAt(work.fd(), "")).kind, Kind::kDirectory);
 }
 
+TEST(Reading, OurOwnFolderIsNobodysByAnyName) {
+  Workspace work;
+  Workspace::put(work.path(".factionos/kept/x/content"), "kept");
+  std::filesystem::create_directory(work.path("sub"));
+  std::filesystem::create_symlink(".factionos", work.path("link"));
+  std::filesystem::create_symlink("../.factionos/kept", work.path("sub/link"));
+  EXPECT_EQ(codeOf(listDirectory(work.fd(), "link/kept", "", 10)), "path_protected");
+  EXPECT_EQ(codeOf(listDirectory(work.fd(), "link", "", 10)), "path_protected");
+  EXPECT_EQ(codeOf(readPiece(work.fd(), "sub/link/x/content", 0, 4)), "path_protected");
+  EXPECT_EQ(codeOf(lookAt(work.fd(), "link/kept/x/content")), "path_protected");
+  EXPECT_EQ(codeOf(lookAt(work.fd(), "link")), "") << "the link itself";
+}
+
 }  // namespace
 }  // namespace factionos::file::test

@@ -9,23 +9,19 @@
 #include <sys/wait.h>
 
 #include "tests/unit/file/workspace.h"
-#include "workers/file/landing.h"
 
 namespace factionos::file::test {
 namespace {
 
-void expectNoLitter(const Workspace& work) {
-  for (const auto& entry : std::filesystem::directory_iterator(work.path()))
-    EXPECT_EQ(entry.path().filename().string().find(".factionos-act"), std::string::npos) << entry.path();
-}
+const std::string kTemporary = ".factionos-" + std::string(32, '0');
 
 // Runs `change` in a child that is killed after `microseconds`; whether it ended by itself.
-bool killedAfter(const Workspace& work, const Change& change, const FileState& before, int number,
+bool killedAfter(const Workspace& work, const Change& change, const Changer::Approved& states, int number,
                  unsigned microseconds) {
   const pid_t child = fork();
   if (child == 0) {
     Changer changer(work.fd());
-    const auto outcome = changer.apply(change, actionId(number), "write", before);
+    const auto outcome = changer.apply(change, actionId(number), "write", states);
     _exit(deniedIn(outcome) == nullptr ? 0 : 1);
   }
   usleep(microseconds);
@@ -57,7 +53,7 @@ TEST(Settle, P80WhateverTheMomentTheFileIsOldOrNewAndItIsKnownWhich) {
     if (kind != 1) Workspace::put(work.path("f"), before);
     Changer changer(work.fd());
     const Change change = kind == 2 ? erase("f") : write("f", after);
-    const auto state = std::get<Changer::Preview>(changer.preview(change, 0)).before;
+    const auto state = approved(std::get<Changer::Preview>(changer.preview(change, 0)));
     killed += killedAfter(work, change, state, i, static_cast<unsigned>(random() % span)) ? 0 : 1;
     const Landed landed = changer.settle(actionId(i));
     ASSERT_NE(landed, Landed::kCantTell);
@@ -71,7 +67,7 @@ TEST(Settle, P80WhateverTheMomentTheFileIsOldOrNewAndItIsKnownWhich) {
       ASSERT_EQ(exists, kind != 1);
       ASSERT_TRUE(!exists || content == before);
     }
-    expectNoLitter(work);
+    expectNoLitter(work.path());
     ASSERT_EQ(changer.settle(actionId(i)), landed) << "asked again it says the same";
   }
   EXPECT_GT(killed, 10);
@@ -93,6 +89,7 @@ struct Left {
     kept.begin({.action = actionId(1),
                 .operation = "write",
                 .path = "f",
+                .temporary = kTemporary,
                 .before = shaOf("old"),
                 .after = withAfter ? std::optional(shaOf("new")) : std::nullopt,
                 .inode = status.st_ino,
@@ -102,7 +99,7 @@ struct Left {
     const sandbox::Fd file = sandbox::openFile(work.path("f").c_str(), O_RDONLY);
     kept.keepContent(actionId(1), file.get());
     kept.mark(actionId(1), Phase::kReady);
-    if (withAfter) Workspace::put(work.path(temporaryName(actionId(1))), "new");
+    if (withAfter) Workspace::put(work.path(kTemporary), "new");
   }
 };
 
@@ -110,16 +107,15 @@ TEST(Settle, NotYetExchanged) {
   Left left;
   EXPECT_EQ(left.changer.settle(actionId(1)), Landed::kNo);
   EXPECT_EQ(Workspace::get(left.work.path("f")), "old");
-  expectNoLitter(left.work);
+  expectNoLitter(left.work.path());
 }
 
 TEST(Settle, ExchangedAndNotTidiedUp) {
   Left left;
-  syscall(SYS_renameat2, left.directory.get(), "f", left.directory.get(), temporaryName(actionId(1)).c_str(),
-          2);
+  syscall(SYS_renameat2, left.directory.get(), "f", left.directory.get(), kTemporary.c_str(), 2);
   EXPECT_EQ(left.changer.settle(actionId(1)), Landed::kYes);
   EXPECT_EQ(Workspace::get(left.work.path("f")), "new");
-  expectNoLitter(left.work);
+  expectNoLitter(left.work.path());
   EXPECT_EQ(make(left.changer, restore("f"), 2), "");
   EXPECT_EQ(Workspace::get(left.work.path("f")), "old");
 }
@@ -127,11 +123,10 @@ TEST(Settle, ExchangedAndNotTidiedUp) {
 TEST(Settle, AStrangersFileThatWasDisplacedGoesBack) {
   Left left;
   Workspace::put(left.work.path("f"), "theirs");
-  syscall(SYS_renameat2, left.directory.get(), "f", left.directory.get(), temporaryName(actionId(1)).c_str(),
-          2);
+  syscall(SYS_renameat2, left.directory.get(), "f", left.directory.get(), kTemporary.c_str(), 2);
   EXPECT_EQ(left.changer.settle(actionId(1)), Landed::kNo);
   EXPECT_EQ(Workspace::get(left.work.path("f")), "theirs");
-  expectNoLitter(left.work);
+  expectNoLitter(left.work.path());
 }
 
 TEST(Settle, ADeletionThatBeganAndDidNot) {
@@ -139,10 +134,10 @@ TEST(Settle, ADeletionThatBeganAndDidNot) {
   EXPECT_EQ(untouched.changer.settle(actionId(1)), Landed::kNo);
   EXPECT_EQ(Workspace::get(untouched.work.path("f")), "old");
   Left moved(false);
-  std::filesystem::rename(moved.work.path("f"), moved.work.path(temporaryName(actionId(1))));
+  std::filesystem::rename(moved.work.path("f"), moved.work.path(kTemporary));
   EXPECT_EQ(moved.changer.settle(actionId(1)), Landed::kYes);
   EXPECT_FALSE(std::filesystem::exists(moved.work.path("f")));
-  expectNoLitter(moved.work);
+  expectNoLitter(moved.work.path());
 }
 
 TEST(Settle, AnActionThatLeftNothingDidNothing) {
@@ -158,6 +153,7 @@ TEST(Settle, ARecordThatSomebodyForgedReachesNothingProtected) {
   kept.begin({.action = actionId(1),
               .operation = "write",
               .path = ".git/config",
+              .temporary = kTemporary,
               .before = {},
               .after = shaOf("x"),
               .inode = 0,
@@ -165,7 +161,7 @@ TEST(Settle, ARecordThatSomebodyForgedReachesNothingProtected) {
               .mode = 0,
               .keptMs = 1});
   kept.mark(actionId(1), Phase::kReady);
-  Workspace::put(work.path(".git/" + temporaryName(actionId(1))), "planted");
+  Workspace::put(work.path(".git/" + kTemporary), "planted");
   Changer changer(work.fd());
   EXPECT_EQ(changer.settle(actionId(1)), Landed::kCantTell);
   EXPECT_EQ(Workspace::get(work.path(".git/config")), "[core]\n");

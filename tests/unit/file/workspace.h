@@ -82,11 +82,22 @@ inline Change restore(std::string path, std::string action = {}) {
   return {.path = std::move(path), .what = Restore{.action = std::move(action)}};
 }
 
+inline Changer::Approved approved(const Changer::Preview& preview) {
+  return {.before = preview.before, .after = preview.after};
+}
+
+// Nothing of ours lies in the directory beside what is to be there.
+inline void expectNoLitter(const std::string& directory) {
+  for (const auto& entry : std::filesystem::directory_iterator(directory))
+    EXPECT_FALSE(isTemporary(entry.path().filename().string())) << entry.path();
+}
+
 // Preview and apply, as the broker does. The denial's code, or empty.
 inline std::string make(Changer& changer, const Change& change, int number) {
   const auto preview = changer.preview(change, 1024);
   if (deniedIn(preview) != nullptr) return codeOf(preview);
-  return codeOf(changer.apply(change, actionId(number), "write", std::get<Changer::Preview>(preview).before));
+  return codeOf(
+      changer.apply(change, actionId(number), "write", approved(std::get<Changer::Preview>(preview))));
 }
 
 }  // namespace factionos::file::test
