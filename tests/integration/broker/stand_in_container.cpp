@@ -156,6 +156,7 @@ class Run final : public kj::Refcounted {
     if (word == "bad-call") return call(capnp::typeId<schema::ContainerSink>(), 2);
     if (word == "bad-interface") return call(capnp::typeId<schema::ContainerRun>(), 0);
     if (word == "die") ::kill(getpid(), SIGKILL);
+    if (word == "gap") return gap();
     if (word == "flood") return flood(script_.number());
     if (word == "sleep") return timer_.afterDelay(script_.number() * kj::MILLISECONDS);
     return kj::READY_NOW;
@@ -165,6 +166,12 @@ class Run final : public kj::Refcounted {
     auto request = capnp::Capability::Client(sink_).typelessRequest(interfaceId, method, rpc::kNone);
     return request.send().ignoreResult().catch_([](kj::Exception&&) {});
   }
+  // As the real worker tells what it had to drop.
+  kj::Promise<void> gap() {
+    return write(schema::OutputStream::STDOUT, "before ghp_abcd").then([this]() {
+      return write(schema::OutputStream::STDOUT, "mnopqrstuvwxyz0123456789\nand on\n", 8);
+    });
+  }
   kj::Promise<void> flood(std::uint64_t left) {
     if (left == 0) return kj::READY_NOW;
     const auto now = std::min<std::uint64_t>(left, 64 * 1024);
@@ -172,10 +179,12 @@ class Run final : public kj::Refcounted {
       return flood(left - now);
     });
   }
-  kj::Promise<void> write(schema::OutputStream stream, const std::string& text) {
-    total_ += text.size();
+  kj::Promise<void> write(schema::OutputStream stream, const std::string& text, std::uint64_t dropped = 0) {
+    total_ += text.size() + dropped;
+    dropped_ += dropped;
     auto call = sink_.writeRequest();
     call.setStream(stream);
+    call.setDropped(dropped);
     call.setBytes({reinterpret_cast<const kj::byte*>(text.data()), text.size()});
     return kj::Promise<void>(call.send());
   }
@@ -183,6 +192,7 @@ class Run final : public kj::Refcounted {
     if (script_.word != "left" && script_.word != "lost") remove();
     auto call = sink_.endRequest();
     call.setTotalBytes(total_);
+    call.setDroppedBytes(dropped_);
     return call.send().ignoreResult();
   }
   void remove() {
@@ -197,6 +207,7 @@ class Run final : public kj::Refcounted {
   Script script_;
   std::uint64_t timeoutMs_ = 0;
   std::uint64_t total_ = 0;
+  std::uint64_t dropped_ = 0;
   Outcome outcome_;
   kj::ForkedPromise<void> ended_ = nullptr;
   kj::Own<kj::PromiseFulfiller<void>> endedFulfiller_;

@@ -205,11 +205,22 @@ TEST(TaskQueue, AMissingGateLeavesTheTaskQueued) {
 
 TEST(TaskQueue, PolicyMayCloseTheQueue) {
   ContainerAgent agent(Policy::kShipped);
-  writeFile(agent.broker().home() + "/policy.toml",
-            "[[rule]]\nfamily = \"container\"\noperation = \"task\"\ndecision = \"deny\"\n"
-            "[[rule]]\nfamily = \"*\"\noperation = \"*\"\ndecision = \"ask\"\n");
+  writeFile(
+      agent.broker().home() + "/policy.toml",
+      "[[rule]]\nfamily = \"container\"\noperation = \"task\"\nnetwork = \"egress\"\ndecision = \"deny\"\n"
+      "[[rule]]\nfamily = \"*\"\noperation = \"*\"\ndecision = \"ask\"\n");
   ASSERT_EQ(agent.broker().cli({"policy", "reload"}).status, 0);
-  EXPECT_EQ(agent.post("/v1/queue/tasks", ContainerAgent::task("echo")).code(), "policy_blocked");
+  EXPECT_EQ(agent.post("/v1/queue/tasks", ContainerAgent::task("egress")).status, 201);
+  const auto closed =
+      agent.post("/v1/queue/tasks", ContainerAgent::task("egress", R"(,"networkProfile":"egress")"));
+  EXPECT_EQ(closed.code(), "policy_blocked") << closed.body;
+  const auto check = [&](const std::string& network) {
+    return agent.broker()
+        .cli({"policy", "check", "--family", "container", "--operation", "task", "--network", network})
+        .status;
+  };
+  EXPECT_EQ(check("none"), 0) << "the checker and the broker say the same";
+  EXPECT_EQ(check("egress"), 3);
 }
 
 TEST(TaskQueue, ItSurvivesARestart) {

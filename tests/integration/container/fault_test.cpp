@@ -427,6 +427,22 @@ TEST(ContainerFaults, EachPartOfAProbeHasItsOwnTime) {
   EXPECT_EQ(probe.getCleanup().getStatus(), schema::Posture::AVAILABLE);
 }
 
+TEST(ContainerFaults, AnEngineThatHangsByNowIsNotAvailable) {
+  Faults f;
+  f.engine.on("GET /containers/json", [](const FakeEngine::Call& call) { call.reply(200, "[]"); });
+  const auto probed = [&f]() {
+    auto request = f.worker.containers.probeRequest();
+    request.setImage("factionos-isolated:latest");
+    request.setInstance("i");
+    const auto response = f.worker.call(request);
+    const auto engine = response.getProbe().getEngine();
+    return std::pair(engine.getStatus(), std::string(view(engine.getReason())));
+  };
+  EXPECT_EQ(probed().first, schema::Posture::AVAILABLE) << "the control";
+  f.engine.on("GET /version", [](const FakeEngine::Call& call) { call.hold(); });
+  EXPECT_EQ(probed(), std::pair(schema::Posture::TIMEOUT, std::string("engine_timeout")));
+}
+
 TEST(ContainerFaults, AListHoldsOnlyWhatCarriesOurLabels) {
   Faults f;
   const std::string ours =
