@@ -83,6 +83,11 @@ class Remover {
 
 }  // namespace
 
+void emptyTree(int directory) noexcept {
+  struct stat status {};
+  if (fstat(directory, &status) == 0) Remover(directory, status.st_dev).run();
+}
+
 Removal removeTree(int parent, const char* name) noexcept {
   const auto isGone = [parent, name] {
     struct stat status {};

@@ -14,4 +14,8 @@ enum class Removal {
 // level is moved up to it. Needs /proc. The caller must be the only one who works in the tree.
 Removal removeTree(int parent, const char* name) noexcept;
 
+// The same of all that is in `directory` (borrowed, open for reading), which stays: whatever its name is by
+// now, it is the one that was looked at.
+void emptyTree(int directory) noexcept;
+
 }  // namespace factionos::sandbox

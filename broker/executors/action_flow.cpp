@@ -362,7 +362,9 @@ kj::Promise<ActionReply> ActionFlow::fail(Failed failed) {
     actions::fill(failed.refused, results.init(&schema::ProblemReply::Builder::initProblem));
   });
   const auto code = failureCode(failed);
-  const auto record = [this, bytes, code, status, event = failed.event](state::Transaction& transaction) {
+  const auto record = [this, bytes, code, status, event = failed.event,
+                       also = std::move(failed.also)](state::Transaction& transaction) {
+    if (also) also(transaction);
     core_.idempotency.finish(transaction, *handle_, status, bytes, core_.lived.now());
     return actions::apply(transaction, action_->id,
                           {.event = event, .failure = code, .note = actions::KeyNote::kDone});

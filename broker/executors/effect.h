@@ -59,6 +59,8 @@ struct Failed {
   Refused refused;
   const char* failure = nullptr;                 // the code on record; null: the problem's own
   actions::Event event = actions::Event::kFail;  // or kLose: nobody can tell whether it happened
+  // As of Done.
+  std::function<void(state::Transaction& transaction)> also = {};
 };
 using EffectEnd = std::variant<Done, Failed>;
 

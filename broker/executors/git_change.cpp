@@ -5,6 +5,7 @@
 
 #include "broker/actions/view.h"
 #include "broker/executors/git_checks.h"
+#include "broker/state/snapshot_table.h"
 #include "protocol/rpc/deadline.h"
 #include "protocol/text.h"
 
@@ -99,8 +100,27 @@ redaction::Sentence GitChangeEffect::driftDetail() const {
   return "HEAD, the index or a file of the repository is not what was approved.";
 }
 
+std::optional<Refused> GitChangeEffect::findSnapshot() {
+  auto change = asked_.change->getRoot<schema::GitChange>();
+  if (!change.isRollback()) return std::nullopt;
+  auto rollback = change.getRollback();
+  const std::string id(::factionos::view(rollback.asReader().getActionId()));
+  auto& reader = executor_.core_.reader;
+  const auto row = state::ActionTable(reader).find(id);
+  const bool ours = row && row->family.text() == policy::label(policy::Family::kGit) && row->workspace &&
+                    row->workspace->text() == workspace_.name;
+  const auto snapshot = ours ? state::SnapshotTable(reader).find(id) : std::nullopt;
+  if (!snapshot)
+    return Refused{.code = ProblemCode::NOT_FOUND,
+                   .detail = "No snapshot of that action is known in this workspace.",
+                   .field = "actionId"};
+  rollback.setSnapshot(snapshot->c_str());
+  return std::nullopt;
+}
+
 kj::Promise<std::optional<Refused>> GitChangeEffect::prepare() {
   using Results = schema::Repository::PrepareResults;
+  if (auto unknown = findSnapshot()) return std::optional<Refused>(std::move(*unknown));
   return executor_.plan(workspace_, asked_.change->getRoot<schema::GitChange>().asReader())
       .then([this](Outcome<capnp::Response<Results>>&& answer) -> std::optional<Refused> {
         if (auto* refused = std::get_if<Refused>(&answer)) return std::move(*refused);
@@ -154,44 +174,63 @@ kj::Promise<EffectEnd> GitChangeEffect::run(const state::ActionRow& action) {
                 [this, &core, &workers, action,
                  worker = repository.worker](capnp::Response<Results>&& response) -> kj::Promise<EffectEnd> {
                   reach(core.steps, Step::kStart, Edge::kAfter);
-                  if (response.hasDenial()) return lookUp(gitDenied(response.getDenial()), nullptr, action);
-                  if (!isSound(response.getOutcome()))
-                    return lookUp(workers.misbehaved(worker, "reply"), nullptr, action);
-                  return EffectEnd(done(storedFrom(response.getOutcome())));
+                  const bool done = !response.hasDenial();
+                  if (!isSnapshot(response.getSnapshot(), done) || !isSound(response.getOutcome()))
+                    return lookUp({.refused = workers.misbehaved(worker, "reply")}, Why::kLost, action);
+                  auto also = remembering(action, response.getSnapshot());
+                  if (!done && isStuck(response.getDenial())) workers.replace(worker);
+                  if (!done)
+                    return lookUp({.refused = gitDenied(response.getDenial()), .also = std::move(also)},
+                                  Why::kRefused, action);
+                  return EffectEnd(doneWith(storedFrom(response.getOutcome()), std::move(also)));
                 },
                 [this, &workers, action, worker = repository.worker](kj::Exception&& exception) {
                   return workers.whyLost(worker, exception).then([this, action](Refused&& refused) {
-                    return lookUp(std::move(refused), "worker_lost", action);
+                    return lookUp({.refused = std::move(refused), .failure = "worker_lost"}, Why::kLost,
+                                  action);
                   });
                 });
       });
 }
 
-Done GitChangeEffect::done(const GitStored& stored) {
-  return {.life = Done::Life::kEnded, .status = 200, .reply = [stored](const state::ActionRow& action) {
-            return replyOf(action, stored);
-          }};
+Done GitChangeEffect::doneWith(const GitStored& stored, Also also) {
+  return {.life = Done::Life::kEnded,
+          .status = 200,
+          .reply = [stored](const state::ActionRow& action) { return replyOf(action, stored); },
+          .also = std::move(also)};
+}
+
+GitChangeEffect::Also GitChangeEffect::remembering(const state::ActionRow& action,
+                                                   capnp::Text::Reader snapshot) {
+  if (snapshot.size() == 0) return {};
+  return
+      [id = action.id, object = std::string(::factionos::view(snapshot))](state::Transaction& transaction) {
+        state::SnapshotTable(transaction.database()).insert(id, object);
+      };
 }
 
 // It was refused, or its worker is gone, perhaps in the middle of it: the repository itself tells how far it
 // came.
-kj::Promise<EffectEnd> GitChangeEffect::lookUp(Refused refused, const char* failure,
-                                               const state::ActionRow& action) {
+kj::Promise<EffectEnd> GitChangeEffect::lookUp(Failed failed, Why why, const state::ActionRow& action) {
   return executor_.verdictOn(workspace_, action.id)
-      .then([refused = std::move(refused),
-             failure](std::optional<schema::GitVerdict> verdict) mutable -> EffectEnd {
-        if (refused.code == ProblemCode::WORKER_MISBEHAVED) return Failed{.refused = std::move(refused)};
+      .then([failed = std::move(failed),
+             why](std::optional<schema::GitVerdict> verdict) mutable -> EffectEnd {
+        auto& refused = failed.refused;
+        if (refused.code == ProblemCode::WORKER_MISBEHAVED) return std::move(failed);
         if (!verdict)
           return Failed{.refused = {.code = ProblemCode::TIMED_OUT,
                                     .detail = "Nobody can tell yet whether it happened; it is not run again.",
                                     .state = schema::ActionState::UNKNOWN},
                         .failure = "outcome_unknown",
-                        .event = actions::Event::kLose};
-        if (*verdict == schema::GitVerdict::SUCCEEDED) return done({});
-        if (*verdict != schema::GitVerdict::PARTIAL)
-          return Failed{.refused = std::move(refused), .failure = failure};
-        refused.detail = "A part of it was done; rollback of this action undoes it.";
-        return Failed{.refused = std::move(refused), .failure = "partly_done"};
+                        .event = actions::Event::kLose,
+                        .also = std::move(failed.also)};
+        const bool happened = *verdict == schema::GitVerdict::SUCCEEDED;
+        if (happened && why == Why::kLost) return doneWith({}, std::move(failed.also));
+        if (!happened && *verdict != schema::GitVerdict::PARTIAL) return std::move(failed);
+        refused.detail = failed.also ? redaction::Sentence("A part of it was done; rollback undoes it.")
+                                     : redaction::Sentence("A part of it was done.");
+        failed.failure = "partly_done";
+        return std::move(failed);
       });
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -30,9 +31,15 @@ class GitChangeEffect final : public Effect {
  private:
   void take(schema::GitPreview::Reader preview);
   std::string revealed();
-  static Done done(const GitStored& stored);
-  // `failure`: the code on record where nothing came of it; null: the problem's own.
-  kj::Promise<EffectEnd> lookUp(Refused refused, const char* failure, const state::ActionRow& action);
+  // A rollback is of what the broker remembers: no name in the repository says what it undoes.
+  std::optional<Refused> findSnapshot();
+  using Also = std::function<void(state::Transaction& transaction)>;
+  static Done doneWith(const GitStored& stored, Also also);
+  // Remembers by which object the action is undone; empty: it had not begun.
+  static Also remembering(const state::ActionRow& action, capnp::Text::Reader snapshot);
+  // Whether the worker said no itself: then it was not carried out to its end, whatever can be seen of it.
+  enum class Why { kRefused, kLost };
+  kj::Promise<EffectEnd> lookUp(Failed failed, Why why, const state::ActionRow& action);
 
   GitExecutor& executor_;
   const home::WorkspaceEntry& workspace_;

@@ -119,4 +119,8 @@ bool isSound(schema::GitOutcome::Reader outcome) {
   return isObject(outcome.getCommit()) && isName(outcome.getBranch());
 }
 
+bool isSnapshot(capnp::Text::Reader name, bool done) {
+  return isObject(name) && (name.size() > 0 || !done);
+}
+
 }  // namespace factionos::broker

@@ -16,5 +16,7 @@ bool isSound(schema::GitBranches::Reader branches, std::uint32_t most);
 bool isSound(capnp::List<schema::GitWorktree>::Reader worktrees);
 bool isSound(schema::GitPreview::Reader preview);
 bool isSound(schema::GitOutcome::Reader outcome);
+// `done`: whether the change was carried out, so that there must be one.
+bool isSnapshot(capnp::Text::Reader name, bool done);
 
 }  // namespace factionos::broker

@@ -9,6 +9,9 @@ namespace factionos::broker {
 // its words.
 actions::Refused gitDenied(schema::Denial::Reader denial);
 
+// The worker waits for what will not come, and ends: who waits behind that is asked of another one.
+bool isStuck(schema::Denial::Reader denial);
+
 // The worker has seen that the configuration which it was started on is another one now.
 bool isStale(schema::Denial::Reader denial);
 

@@ -15,6 +15,8 @@ using schema::ProblemCode;
 
 // The worker gives up after 20 s by itself.
 constexpr auto kReadLimit = 30 * kj::SECONDS;
+constexpr auto kAskAgain = 100 * kj::MILLISECONDS;
+constexpr unsigned kVerdictAttempts = 4;
 
 policy::Subject subjectOf(const char* operation, std::string workspace) {
   return {.family = policy::Family::kGit,
@@ -40,6 +42,18 @@ ScopedWorkers::FillScope scopeWith(const home::Config& config, schema::Repositor
     auto roots = repository.initRoots(static_cast<unsigned>(others.size()));
     for (unsigned i = 0; i < roots.size(); ++i) roots.set(i, others[i]->path.c_str());
   };
+}
+
+using Verdict = std::optional<schema::GitVerdict>;
+
+// Nothing is lost by asking again where the worker that is asked is lost, too.
+template <typename Ask>
+kj::Promise<Verdict> askedUpTo(unsigned attempts, kj::Timer& timer, Ask ask) {
+  return ask().then([attempts, &timer, ask](Verdict&& verdict) -> kj::Promise<Verdict> {
+    if (verdict || attempts <= 1) return verdict;
+    return timer.afterDelay(kAskAgain).then(
+        [attempts, &timer, ask]() { return askedUpTo(attempts - 1, timer, ask); });
+  });
 }
 
 Refused noWorkspace() {
@@ -113,7 +127,10 @@ GitExecutor::Answer<Results> GitExecutor::answered(ScopedWorkers& workers,
   return rpc::withDeadline(core_.timer, kReadLimit, kj::mv(call))
       .then(
           [&workers, worker, sound](capnp::Response<Results>&& response) -> kj::Promise<Reply> {
-            if (response.hasDenial()) return Reply(gitDenied(response.getDenial()));
+            if (response.hasDenial()) {
+              if (isStuck(response.getDenial())) workers.replace(worker);
+              return Reply(gitDenied(response.getDenial()));
+            }
             if (!sound(response)) return Reply(workers.misbehaved(worker, "reply"));
             return Reply(kj::mv(response));
           },
@@ -292,20 +309,26 @@ GitExecutor::Answer<schema::Repository::PrepareResults> GitExecutor::plan(
 kj::Promise<std::optional<schema::GitVerdict>> GitExecutor::verdictOn(const home::WorkspaceEntry& workspace,
                                                                       const std::string& actionId) {
   using Results = schema::Repository::ReconcileResults;
-  using Verdict = std::optional<schema::GitVerdict>;
-  return open(writers_, workspace)
-      .then([this, actionId](Outcome<Repository>&& opened) -> kj::Promise<Verdict> {
-        if (std::holds_alternative<Refused>(opened)) return Verdict();
-        auto& repository = std::get<Repository>(opened);
-        auto call = repository.client.reconcileRequest();
-        call.setActionId(actionId.c_str());
-        return rpc::withDeadline(core_.timer, kReadLimit, kj::Promise<capnp::Response<Results>>(call.send()))
-            .then([](capnp::Response<Results>&& response) {
-              return response.hasDenial() ? Verdict() : Verdict(response.getVerdict());
-            })
-            .attach(kj::mv(repository.worker));
-      })
-      .catch_([](kj::Exception&&) { return Verdict(); });
+  return askedUpTo(kVerdictAttempts, core_.timer, [this, &workspace, actionId]() {
+    return open(writers_, workspace)
+        .then([this, actionId](Outcome<Repository>&& opened) -> kj::Promise<Verdict> {
+          if (std::holds_alternative<Refused>(opened)) return Verdict();
+          auto& repository = std::get<Repository>(opened);
+          auto call = repository.client.reconcileRequest();
+          call.setActionId(actionId.c_str());
+          return rpc::withDeadline(core_.timer, kReadLimit,
+                                   kj::Promise<capnp::Response<Results>>(call.send()))
+              .then(
+                  [](capnp::Response<Results>&& response) -> kj::Promise<Verdict> {
+                    return response.hasDenial() ? Verdict() : Verdict(response.getVerdict());
+                  },
+                  [this, worker = repository.worker](kj::Exception&& exception) {
+                    return writers_.whyLost(worker, exception).then([](Refused&&) { return Verdict(); });
+                  })
+              .attach(kj::mv(repository.worker));
+        })
+        .catch_([](kj::Exception&&) { return Verdict(); });
+  });
 }
 
 kj::Promise<Reconciler::Found> GitExecutor::reconcile(const state::ActionRow& action) {

@@ -171,7 +171,16 @@ constexpr std::array kFourth = std::to_array<std::string_view>({
     "INSERT INTO task_attempts SELECT action_id, id, attempt FROM tasks WHERE action_id IS NOT NULL",
 });
 
-constexpr std::array<Step, 4> kSteps = {Step(kFirst), Step(kSecond), Step(kThird), Step(kFourth)};
+// What undoing an action is asked by: the object in which its repository keeps what was there before.
+constexpr std::array kFifth = std::to_array<std::string_view>({
+    R"(CREATE TABLE snapshots (
+         action_id TEXT PRIMARY KEY REFERENCES actions (id),
+         object TEXT NOT NULL
+       ) STRICT, WITHOUT ROWID)",
+});
+
+constexpr std::array<Step, 5> kSteps = {Step(kFirst), Step(kSecond), Step(kThird), Step(kFourth),
+                                        Step(kFifth)};
 
 constexpr std::int64_t kApplicationId = 0x46616374;  // "Fact", in the header of every file of ours
 
@@ -214,8 +223,8 @@ void migrate(Database& database) {
       for (const std::string_view sql : kSteps[step]) database.execute(sql);
     }
     database.execute("PRAGMA application_id=0x46616374");
-    database.execute("PRAGMA user_version=4");
-    static_assert(kSteps.size() == 4 && kApplicationId == 0x46616374, "the two literals above follow them");
+    database.execute("PRAGMA user_version=5");
+    static_assert(kSteps.size() == 5 && kApplicationId == 0x46616374, "the two literals above follow them");
     database.execute("COMMIT");
   } catch (...) {
     if (database.inTransaction()) database.execute("ROLLBACK");

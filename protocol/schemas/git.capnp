@@ -137,6 +137,8 @@ struct GitRollback {
   actionId @1 :Text $Http.required $Http.text(min = 30, max = 40);
   # Of the action that is undone.
   approval @2 :Common.Approval;
+  snapshot @3 :Text $Http.internal;
+  # The object that the broker remembers of that action: what is undone is read by it, and by no name that somebody else could move.
 }
 
 struct GitChange {
@@ -348,8 +350,9 @@ interface Repository {
   prepare @6 (change :GitChange) -> (preview :GitPreview, denial :Common.Denial);
   # Says what it would do; writes nothing.
 
-  run @7 (actionId :Text, change :GitChange, state :Text) -> (outcome :GitOutcome, denial :Common.Denial);
+  run @7 (actionId :Text, change :GitChange, state :Text) -> (outcome :GitOutcome, denial :Common.Denial, snapshot :Text);
   # Once for an action. A state that has moved since prepare() is denied "state_moved", and nothing is written.
+  # snapshot: the object that rollback of this action is asked by; beside a denial where it had begun.
 
   reconcile @8 (actionId :Text) -> (verdict :GitVerdict, denial :Common.Denial);
   # After a crash: what refs, index and tree say of that action.

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include <fcntl.h>
 #include <sodium.h>
+#include <sys/stat.h>
 
 #include "workers/git/index_lock.h"
 #include "workers/git/snapshot.h"
@@ -11,8 +13,6 @@
 
 namespace factionos::git {
 namespace {
-
-constexpr std::string_view kSymbolic = "ref: ";
 
 bool locksIndex(schema::GitChange::Reader change) {
   switch (change.which()) {
@@ -25,8 +25,8 @@ bool locksIndex(schema::GitChange::Reader change) {
   }
 }
 
-void putFiles(const Opened& opened, const ChangeSet& set) {
-  const TreeWriter writer(opened.repository, opened.workTree());
+void putFiles(const Opened& opened, const ChangeSet& set, const std::string& mark) {
+  const TreeWriter writer(opened.repository, opened.workTree(), mark);
   for (const FileEdit& file : set.files)
     if (!file.after.there()) writer.remove(file.path);
   for (const FileEdit& file : set.files)
@@ -74,38 +74,8 @@ void putIndex(const Opened& opened, git_index* index, const ChangeSet& set) {
   }
 }
 
-void putRef(git_repository* repository, const RefEdit& ref, const char* message) {
-  if (refStateOf(repository, ref.name) != ref.before) throw Refusal{"state_moved", "ref_moved"};
-  if (ref.after.empty()) {
-    must(git_reference_remove(repository, ref.name.c_str()));
-  } else if (ref.after.starts_with(kSymbolic)) {
-    const std::string target = ref.after.substr(kSymbolic.size());
-    make<Reference>(git_reference_symbolic_create, repository, ref.name.c_str(), target.c_str(), 1, message);
-  } else if (ref.before.empty()) {
-    const git_oid id = oidOf(ref.after);
-    make<Reference>(git_reference_create, repository, ref.name.c_str(), &id, 0, message);
-  } else if (ref.before.starts_with(kSymbolic)) {
-    const git_oid id = oidOf(ref.after);
-    make<Reference>(git_reference_create, repository, ref.name.c_str(), &id, 1, message);
-  } else {
-    const git_oid id = oidOf(ref.after);
-    const git_oid before = oidOf(ref.before);
-    make<Reference>(git_reference_create_matching, repository, ref.name.c_str(), &id, 1, &before, message);
-  }
-}
-
-void identify(git_repository* repository, const Plan& plan) {
-  const std::size_t open = plan.committer.rfind(" <");
-  if (open == std::string::npos) {
-    must(git_repository_set_ident(repository, "factionos", "factionos@localhost"));
-    return;
-  }
-  const std::string name = plan.committer.substr(0, open);
-  const std::string email = plan.committer.substr(open + 2, plan.committer.size() - open - 3);
-  must(git_repository_set_ident(repository, name.c_str(), email.c_str()));
-}
-
-void carryOutPlanned(const Opened& opened, const Plan& plan, IndexLock* lock) {
+void carryOutPlanned(const Opened& opened, const Plan& plan, IndexLock* lock, const std::string& actionId,
+                     const RefWriter& refs) {
   const ChangeSet& set = plan.set;
   // In memory first: libgit2 refuses names here that must not be written anywhere.
   if (lock != nullptr && set.files.empty()) putIndex(opened, lock->index(), set);
@@ -113,15 +83,15 @@ void carryOutPlanned(const Opened& opened, const Plan& plan, IndexLock* lock) {
     for (const IndexEdit& edit : set.index)
       putEntry(lock->index(), TreeWriter(opened.repository, opened.workTree()), edit);
   }
-  putFiles(opened, set);
+  putFiles(opened, set, actionId);
   if (lock != nullptr && !set.files.empty()) putIndex(opened, lock->index(), set);
   if (lock != nullptr && !set.index.empty()) lock->commit();
-  if (set.worktree && set.worktree->what == WorktreeEdit::What::kRemove)
-    removeWorktree(opened, *set.worktree);
-  if (plan.set.push) moveRemote(opened, *plan.set.push);
+  if (plan.removed) removeWorktree(opened, *plan.removed);
+  if (plan.set.push) moveRemote(opened, *plan.set.push, actionId);
   const std::string message = "factionos: " + set.operation;
-  for (const RefEdit& ref : set.refs) putRef(opened.repository, ref, message.c_str());
-  if (set.worktree && set.worktree->what == WorktreeEdit::What::kAdd) addWorktree(opened, *set.worktree);
+  for (const RefEdit& ref : set.refs) refs.write(ref, message);
+  if (set.worktree && set.worktree->what == WorktreeEdit::What::kAdd)
+    addWorktree(opened, *set.worktree, actionId);
 }
 
 // ---- After a crash.
@@ -152,6 +122,19 @@ Side sideOf(git_repository* repository, const RefEdit& ref) {
   return git_graph_descendant_of(repository, &tip, &made) == 1 ? Side::kAfter : side;
 }
 
+// Its index is written last of all.
+Side sideOf(const Opened& opened, const WorktreeEdit& edit) {
+  const auto rows = worktrees(opened);
+  const bool there = std::ranges::any_of(
+      rows, [&](const WorktreeRow& row) { return row.name == edit.name && !row.missing; });
+  if (there != (edit.what == WorktreeEdit::What::kAdd)) return Side::kBefore;
+  struct stat status {};
+  const std::string index = "worktrees/" + edit.name + "/index";
+  const int common = opened.place.commonDir.handle.get();
+  const bool whole = fstatat(common, index.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+  return !there || whole ? Side::kAfter : Side::kBefore;
+}
+
 Sides sidesOf(const Opened& opened, const ChangeSet& set) {
   Sides sides;
   const Index index = opened.index();
@@ -166,13 +149,7 @@ Sides sidesOf(const Opened& opened, const ChangeSet& set) {
     } catch (const Refusal&) {
     }
   }
-  if (set.worktree) {
-    const auto rows = worktrees(opened);
-    const bool there = std::ranges::any_of(
-        rows, [&](const WorktreeRow& row) { return row.name == set.worktree->name && !row.missing; });
-    const bool wanted = set.worktree->what == WorktreeEdit::What::kAdd;
-    sides.add(there == wanted ? Side::kAfter : Side::kBefore);
-  }
+  if (set.worktree) sides.add(sideOf(opened, *set.worktree));
   return sides;
 }
 
@@ -200,7 +177,7 @@ Preview preview(const Opened& opened, schema::GitChange::Reader change, Patience
 }
 
 Outcome carryOut(const Place& place, const std::string& actionId, schema::GitChange::Reader change,
-                 const std::string& state, Patience& patience) {
+                 const std::string& state, Patience& patience, std::string& snapshot) {
   mustBeActionId(actionId);
   if (!place.refusal && wouldWait(place)) throw repositoryRefused("no_plain_file");
   const Repository repository = openRepository(place);
@@ -214,10 +191,11 @@ Outcome carryOut(const Place& place, const std::string& actionId, schema::GitCha
   const Plan plan = planFor({opened, used, Store::kWrite, patience}, change);
   if (stateOf(opened, plan) != state) throw Refusal{"state_moved", "head_index_or_files"};
   if (plan.awaitsDisk) makeDurable(place.commonDir.handle.get());
-  identify(repository.get(), plan);
-  keepSnapshot(repository.get(), actionId, plan.set, headOf(repository.get()).commit);
-  carryOutPlanned(opened, plan, lock ? &*lock : nullptr);
-  markDone(repository.get(), actionId);
+  RefWriter refs(repository.get(), place, actionId);
+  refs.identify(plan.committer);
+  snapshot = hexOf(keepSnapshot(repository.get(), refs, actionId, plan.set, headOf(repository.get()).commit));
+  carryOutPlanned(opened, plan, lock ? &*lock : nullptr, actionId, refs);
+  markDone(repository.get(), refs, actionId);
   const Head head = headOf(repository.get());
   return {head.unborn() ? std::string() : hexOf(head.commit), head.branch(), plan.files, plan.set.movedRefs(),
           plan.objects};
@@ -226,18 +204,24 @@ Outcome carryOut(const Place& place, const std::string& actionId, schema::GitCha
 schema::GitVerdict reconcile(const Opened& opened, const std::string& actionId) {
   mustBeActionId(actionId);
   removeLockOf(opened.place.gitDir.handle.get(), actionId);
+  const RefWriter refs(opened.repository, opened.place, actionId);
+  refs.removeLocks(namesWritten(actionId, {}));
   const std::optional<Kept> kept = snapshotOf(opened.repository, actionId);
+  if (kept) refs.removeLocks(namesWritten(actionId, kept->set));
+  if (kept && kept->set.push) removeRemoteLock(opened, *kept->set.push, actionId);
   if (!kept) return schema::GitVerdict::FAILED;
   if (kept->done) return schema::GitVerdict::SUCCEEDED;
   if (kept->set.push) {
     // What the remote received is what counts; our tracking branch only says so.
     if (!remoteHas(opened, *kept->set.push)) return schema::GitVerdict::FAILED;
-    markDone(opened.repository, actionId);
+    markDone(opened.repository, refs, actionId);
     return schema::GitVerdict::SUCCEEDED;
   }
+  const TreeWriter writer(opened.repository, opened.workTree(), actionId);
+  for (const FileEdit& file : kept->set.files) writer.tidy(file.path);
   const Sides sides = sidesOf(opened, kept->set);
   if (sides.after > 0 && sides.before == 0) {
-    markDone(opened.repository, actionId);
+    markDone(opened.repository, refs, actionId);
     return schema::GitVerdict::SUCCEEDED;
   }
   return sides.after > 0 ? schema::GitVerdict::PARTIAL : schema::GitVerdict::FAILED;

@@ -26,16 +26,17 @@ struct Preview {
 Preview preview(const Opened& opened, schema::GitChange::Reader change, Patience& patience);
 
 // On a repository that is used for nothing else. Throws Refusal: "state_moved" if the state is another one,
-// and nothing has been written then.
+// and nothing has been written then. `snapshot`: the name of its object as soon as the action has begun.
 Outcome carryOut(const Place& place, const std::string& actionId, schema::GitChange::Reader change,
-                 const std::string& state, Patience& patience);
+                 const std::string& state, Patience& patience, std::string& snapshot);
 
 schema::GitVerdict reconcile(const Opened& opened, const std::string& actionId);
 
 // ---- Its parts (worktree_change.cpp, transfer.cpp).
-void addWorktree(const Opened& opened, const WorktreeEdit& edit);
-void removeWorktree(const Opened& opened, const WorktreeEdit& edit);
-void moveRemote(const Opened& opened, const PushEdit& push);
+void addWorktree(const Opened& opened, const WorktreeEdit& edit, const std::string& mark);
+void removeWorktree(const Opened& opened, const LinkedTree& tree);
+void moveRemote(const Opened& opened, const PushEdit& push, const std::string& actionId);
+void removeRemoteLock(const Opened& opened, const PushEdit& push, const std::string& actionId);
 // Whether the remote's branch is what the push made of it, or has gone on from there.
 bool remoteHas(const Opened& opened, const PushEdit& push);
 

@@ -5,6 +5,9 @@
 #include <charconv>
 #include <utility>
 
+#include "workers/git/names.h"
+#include "workers/git/refusal.h"
+
 namespace factionos::git {
 namespace {
 
@@ -51,12 +54,17 @@ std::string wordOf(const FileState& state) {
   return std::to_string(state.mode) + ":" + hex.data();
 }
 
+// As git stores them: a file, an executable one, a link, a submodule.
+bool isMode(std::uint32_t mode) {
+  return mode == 0100644 || mode == 0100755 || mode == 0120000 || mode == 0160000;
+}
+
 bool parse(std::string_view word, FileState& state) {
   if (word == kNothing) return true;
   const std::size_t colon = word.find(':');
   if (colon == std::string_view::npos || word.size() != colon + 1 + GIT_OID_HEXSZ) return false;
   const auto [end, error] = std::from_chars(word.data(), word.data() + colon, state.mode);
-  return error == std::errc() && end == word.data() + colon && state.mode != 0 &&
+  return error == std::errc() && end == word.data() + colon && isMode(state.mode) &&
          git_oid_fromstrn(&state.id, word.data() + colon + 1, GIT_OID_HEXSZ) == 0;
 }
 
@@ -70,11 +78,46 @@ std::vector<std::string_view> words(std::string_view line) {
   return found;
 }
 
+// A snapshot lies where others can write: what it names is checked as what a caller names.
+template <typename Check>
+bool passes(Check check) {
+  try {
+    return check();
+  } catch (const Refusal&) {
+    return false;
+  }
+}
+
+bool isPath(const std::string& path) {
+  return passes([&path]() { return !path.empty() && checkedPath(path) == path; });
+}
+
+bool isRef(const std::string& name) {
+  return name == "HEAD" ||
+         passes([&name]() { return name.starts_with("refs/") && !checkedRefName(name, "ref").empty(); });
+}
+
+// An object, a branch that is pointed at, or nothing.
+bool isTarget(const std::string& target) {
+  constexpr std::string_view kSymbolic = "ref: refs/heads/";
+  if (target.starts_with(kSymbolic)) return isRef(target.substr(kSymbolic.find(' ') + 1));
+  return target.empty() || (target.size() == GIT_OID_HEXSZ &&
+                            target.find_first_not_of("0123456789abcdef") == std::string::npos);
+}
+
+bool parseWorktree(const std::vector<std::string>& texts, ChangeSet& set) {
+  const bool add = texts[1] == "add";
+  if (set.worktree || (!add && texts[1] != "remove")) return false;
+  set.worktree = {add ? WorktreeEdit::What::kAdd : WorktreeEdit::What::kRemove, texts[2], texts[3], texts[4]};
+  return passes([&texts]() { return !checkedWorktreeName(texts[2]).empty(); }) && isPath(texts[3]) &&
+         isTarget(texts[4]);
+}
+
 bool parseIndex(const std::vector<std::string_view>& line, ChangeSet& set) {
   if (line.size() != 10) return false;
   IndexEdit edit;
   const auto path = unescaped(line[1]);
-  if (!path) return false;
+  if (!path || !isPath(*path)) return false;
   edit.path = *path;
   for (std::size_t i = 0; i < 4; ++i)
     if (!parse(line[2 + i], edit.before.stages[i]) || !parse(line[6 + i], edit.after.stages[i])) return false;
@@ -93,22 +136,19 @@ bool parseLine(const std::vector<std::string_view>& line, ChangeSet& set) {
   }
   if (line[0] == "ref" && line.size() == 4) {
     set.refs.push_back({texts[1], texts[2], texts[3]});
-    return true;
+    return isRef(texts[1]) && isTarget(texts[2]) && isTarget(texts[3]);
   }
   if (line[0] == "file" && line.size() == 4) {
     FileEdit edit{texts[1], {}, {}};
-    const bool whole = parse(line[2], edit.before) && parse(line[3], edit.after);
+    const bool whole = isPath(edit.path) && parse(line[2], edit.before) && parse(line[3], edit.after);
     set.files.push_back(std::move(edit));
     return whole;
   }
-  if (line[0] == "worktree" && line.size() == 5) {
-    const auto what = line[1] == "add" ? WorktreeEdit::What::kAdd : WorktreeEdit::What::kRemove;
-    set.worktree = {what, texts[2], texts[3], texts[4]};
-    return true;
-  }
+  if (line[0] == "worktree" && line.size() == 5) return parseWorktree(texts, set);
   if (line[0] == "push" && line.size() == 5) {
     set.push = {texts[1], texts[2], texts[3], texts[4]};
-    return true;
+    return passes([&texts]() { return !checkedRefName(texts[1], "remote").empty(); }) && isRef(texts[2]) &&
+           isTarget(texts[3]) && isTarget(texts[4]);
   }
   return false;
 }

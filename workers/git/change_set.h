@@ -82,6 +82,7 @@ ChangeSet inverse(const ChangeSet& set, std::string operation);
 
 // One line an item; paths with every byte but plain ones as %XX.
 std::string encode(const ChangeSet& set);
+// Nothing where a name in it is not one that a caller might give: then it is none of ours.
 std::optional<ChangeSet> decode(std::string_view text);
 
 }  // namespace factionos::git

@@ -7,7 +7,7 @@
 namespace factionos::git {
 namespace {
 
-constexpr std::array<std::string_view, 17> kInertKeys = {
+constexpr std::array<std::string_view, 16> kInertKeys = {
     "core.repositoryformatversion",
     "core.filemode",
     "core.symlinks",
@@ -18,7 +18,6 @@ constexpr std::array<std::string_view, 17> kInertKeys = {
     "core.safecrlf",
     "core.sparsecheckout",
     "core.sparsecheckoutcone",
-    "core.logallrefupdates",
     "core.abbrev",
     "core.trustctime",
     "core.checkstat",
@@ -76,6 +75,8 @@ void judge(const ConfigEntry& entry, Kind kind, ConfigView& view) {
   if (kind == Kind::kMain && key == "core.bare" && asBool(entry).value_or(true))
     throw repositoryRefused("bare");
   if (kind == Kind::kMain && key == "core.worktree") view.worktree = entry.value;
+  if (key == "core.logallrefupdates")
+    view.logs = entry.value == "always" ? "always" : asBool(entry).value_or(true) ? "true" : "false";
   if (key == "index.sparse" && asBool(entry).value_or(true)) throw repositoryRefused("sparse_index");
   constexpr std::string_view kPrefix = "extensions.";
   if (key.starts_with(kPrefix)) judgeExtension(key.substr(kPrefix.size()), entry, view);
@@ -103,6 +104,8 @@ ConfigView viewOf(const std::vector<ConfigEntry>& entries, Kind kind) {
   }
   // A repository can't talk libgit2 out of these.
   for (const char* key : {"core.protecthfs", "core.protectntfs"}) view.entries.push_back({key, "true", true});
+  // Logs are written by RefWriter: libgit2 would follow a link in their place.
+  view.entries.push_back({"core.logallrefupdates", "false", true});
   return view;
 }
 

@@ -19,6 +19,7 @@ struct ConfigView {
   std::vector<ConfigEntry> entries;     // those of the allowlist, and our own
   bool worktreeConfig = false;          // config.worktree is read too
   std::optional<std::string> worktree;  // core.worktree, the last one
+  std::string logs = "true";            // core.logAllRefUpdates, or "always", or "false"
 };
 
 // Throws Refusal: a format, an extension or a kind of repository that is not worked in. Never names a value.

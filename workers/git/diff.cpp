@@ -191,6 +191,7 @@ void diff(const Opened& opened, schema::GitDiffRequest::Reader request, schema::
   Diff found;
   if (request.hasFrom() || request.hasTo()) {
     if (request.getStaged()) throw Refusal{"invalid", "staged_with_commits"};
+    if (!request.hasFrom()) throw Refusal{"invalid", "to_without_from"};
     const auto commit = [&](capnp::Text::Reader name) {
       const Revision revision = name.size() == 0 ? Revision{"HEAD", ""} : checkedRevision(view(name));
       return *git_commit_id(resolve(opened.repository, revision).get());

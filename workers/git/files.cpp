@@ -11,6 +11,8 @@
 #include <linux/stat.h>
 #include <unistd.h>
 
+#include "workers/git/refusal.h"
+
 namespace factionos::git {
 namespace {
 
@@ -59,6 +61,16 @@ sandbox::Fd walk(int directory, std::string_view path, int flags, mode_t mode, R
 
 sandbox::Fd openBeneath(int directory, const std::string& path, int flags, mode_t mode) {
   return walk(directory, path, flags, mode, Reach::kBeneath);
+}
+
+bool makeDirectory(int parent, const std::string& name) {
+  if (mkdirat(parent, name.c_str(), 0755) != 0) {
+    if (errno == EEXIST) return false;
+    throw Refusal{"not_writable", "directory"};
+  }
+  const sandbox::Fd made(openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!made || fchmod(made.get(), 0755) != 0) throw Refusal{"not_writable", "directory"};
+  return true;
 }
 
 sandbox::Fd openDirectory(const std::string& path) {

@@ -15,6 +15,10 @@ namespace factionos::git {
 // errno.
 sandbox::Fd openBeneath(int directory, const std::string& path, int flags, mode_t mode = 0);
 
+// One more directory, as git would make it: umask is 077 for a worker's own files. Nothing happens where
+// there is something. Throws Refusal "not_writable". Whether it was made.
+bool makeDirectory(int parent, const std::string& name);
+
 // An absolute path without any symbolic link, as O_PATH | O_DIRECTORY. Empty with errno.
 sandbox::Fd openDirectory(const std::string& path);
 

@@ -151,6 +151,15 @@ class Locator {
     if (!liesWithin(place_.gitDir.handle.get(), {workTree()})) throw repositoryRefused("worktree_link");
   }
 
+  // A command can write the list, so it reaches no further than the command does: not into other workspaces,
+  // whose contents a policy may keep from it.
+  [[nodiscard]] Directory alternate(std::string path) const {
+    Directory found = within(std::move(path), "alternates_outside");
+    if (!liesWithin(found.handle.get(), {workTree(), place_.commonDir.handle.get()}))
+      throw repositoryRefused("alternates_outside");
+    return found;
+  }
+
   void addAlternates(const sandbox::Fd& objects, const std::string& path, int depth) {
     if (!objects) throw repositoryRefused("no_objects");
     struct stat status {};
@@ -164,7 +173,7 @@ class Locator {
       rest.remove_prefix(std::min(rest.size(), line.size() + 1));
       if (trimmed(line).empty() || line.front() == '#') continue;
       if (place_.alternates.size() == kMostAlternates) throw repositoryRefused("alternates_too_many");
-      place_.alternates.push_back(within(resolved(path, trimmed(line)), "alternates_outside"));
+      place_.alternates.push_back(alternate(resolved(path, trimmed(line))));
       const std::string next = place_.alternates.back().path;
       addAlternates(openDirectory(next), next, depth + 1);
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "workers/file/protected.h"
 #include "workers/git/deltas.h"
 
 namespace factionos::git {
@@ -83,6 +84,19 @@ void mustBeClean(const Planning& planning) {
       planning.patience, [&changed](const Change&) { ++changed; }, [](std::string_view) {});
   if (walk == Walk::kCutShort) throw Refusal{"timed_out", "working_tree"};
   if (changed > 0) throw Refusal{"not_clean", "working_tree", std::to_string(changed)};
+}
+
+bool isProtected(const Planning& planning, const std::string& path) {
+  return file::isProtected(planning.opened.workTree(), path);
+}
+
+void mustBeFree(const Planning& planning, const std::vector<FileEdit>& files) {
+  std::size_t count = 0;
+  for (const FileEdit& file : files) {
+    if (planning.patience.over()) throw Refusal{"timed_out", "protected_names"};
+    if (isProtected(planning, file.path)) ++count;
+  }
+  if (count > 0) throw Refusal{"path_protected", "files", std::to_string(count)};
 }
 
 void mustBeIdle(const Opened& opened) {

@@ -25,8 +25,21 @@ struct Planning {
   [[nodiscard]] TreeWriter writer() const { return {opened.repository, opened.workTree()}; }
 };
 
+// A linked worktree that is to be removed.
+struct LinkedTree {
+  std::string name;
+  sandbox::Fd parent;     // of its directory
+  std::string leaf;       // its name there
+  sandbox::Fd directory;  // none where it is gone
+  sandbox::Fd admin;      // what the repository keeps of it
+  std::uint32_t files = 0;
+
+  [[nodiscard]] std::string basis() const;  // another one where another directory is held
+};
+
 struct Plan {
   ChangeSet set;
+  std::optional<LinkedTree> removed;
   std::string target;  // a label
   std::string basis;   // what else it was made from, beside HEAD and the index
   std::uint32_t files = 0;
@@ -65,8 +78,16 @@ std::string headStateOf(git_repository* repository);  // "ref: refs/heads/main" 
 std::string labelOf(std::string_view what, std::string_view name);
 // What HEAD, index and working tree hold is one and the same, untracked files aside. Else denied "not_clean".
 void mustBeClean(const Planning& planning);
-// Denied "not_clean" where that linked worktree holds anything that is in no commit.
-void mustHoldNothingNew(const Opened& opened, const WorktreeRow& row, Patience& patience);
+// That linked worktree, held, so that what is removed is what was judged. Denied where its directory is not
+// it: "not_this_worktree"; or holds anything that is in no commit: "not_clean".
+LinkedTree judgedWorktree(const Opened& opened, const WorktreeRow& row, Patience& patience);
+// Of a protected name (SPEC's list, as sessions and the file family have it) nothing is made, changed or
+// removed in the working tree: denied "path_protected" with how many of these files have one.
+void mustBeFree(const Planning& planning, const std::vector<FileEdit>& files);
+bool isProtected(const Planning& planning, const std::string& path);
+// By the working tree's attributes and by those of the commit that is to be checked out: what either would
+// hand to a program is not checked out.
+void mustNeedNoProgram(git_repository* repository, const std::string& path, const git_oid& commit);
 // Denied where a merge, a rebase or the like is under way.
 void mustBeIdle(const Opened& opened);
 

@@ -19,20 +19,6 @@ FileState stateOf(const git_diff_file& file, bool there) {
   return there ? FileState{file.mode, file.id} : FileState{};
 }
 
-// By the working tree's attributes and by those of the commit that is to be checked out: what either would
-// hand to a program is not checked out.
-void mustNeedNoProgram(git_repository* repository, const std::string& path, const git_oid& commit) {
-  if (filterOf(repository, path) != FilterKind::kNone) throw Refusal{"filter_attribute", "checkout"};
-  git_attr_options options = GIT_ATTR_OPTIONS_INIT;
-  options.flags = GIT_ATTR_CHECK_INCLUDE_COMMIT | GIT_ATTR_CHECK_NO_SYSTEM;
-  options.attr_commit_id = commit;
-  for (const char* name : {"filter", "working-tree-encoding"}) {
-    const char* value = nullptr;
-    must(git_attr_get_ext(&value, repository, &options, path.c_str(), name));
-    if (git_attr_value(value) == GIT_ATTR_VALUE_STRING) throw Refusal{"filter_attribute", "checkout"};
-  }
-}
-
 bool isSparse(git_index* index) {
   for (std::size_t i = 0; i < git_index_entrycount(index); ++i) {
     const git_index_entry* entry = git_index_get_byindex(index, i);
@@ -89,6 +75,18 @@ void addDifference(const Planning& planning, const git_oid& from, const git_oid&
 
 }  // namespace
 
+void mustNeedNoProgram(git_repository* repository, const std::string& path, const git_oid& commit) {
+  if (filterOf(repository, path) != FilterKind::kNone) throw Refusal{"filter_attribute", "checkout"};
+  git_attr_options options = GIT_ATTR_OPTIONS_INIT;
+  options.flags = GIT_ATTR_CHECK_INCLUDE_COMMIT | GIT_ATTR_CHECK_NO_SYSTEM;
+  options.attr_commit_id = commit;
+  for (const char* name : {"filter", "working-tree-encoding"}) {
+    const char* value = nullptr;
+    must(git_attr_get_ext(&value, repository, &options, path.c_str(), name));
+    if (git_attr_value(value) == GIT_ATTR_VALUE_STRING) throw Refusal{"filter_attribute", "checkout"};
+  }
+}
+
 Plan planBranchCreate(const Planning& planning, schema::GitBranchCreate::Reader request) {
   Plan plan;
   plan.set.operation = "branch-create";
@@ -120,6 +118,7 @@ Plan planCheckout(const Planning& planning, schema::GitCheckout::Reader request)
   if (isSparse(planning.index)) throw Refusal{"unavailable", "sparse_checkout"};
   const git_oid to = oidOf(there);
   addDifference(planning, head.commit, to, plan.set);
+  mustBeFree(planning, plan.set.files);
   mustNotOverwrite(planning.writer(), plan.set.files);
   plan.files = static_cast<std::uint32_t>(plan.set.files.size());
   plan.set.refs.push_back({"HEAD", headStateOf(repository), "ref: " + name});

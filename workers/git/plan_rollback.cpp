@@ -35,15 +35,19 @@ void judgeFiles(const Planning& planning, ChangeSet& set, Moved& moved) {
                      [&](const FileEdit& file) { return writer.take(file.path, Store::kDry); });
 }
 
-void judgeWorktree(const Planning& planning, ChangeSet& set) {
+void judgeWorktree(const Planning& planning, Plan& plan) {
+  auto& edit = plan.set.worktree;
+  if (isProtected(planning, edit->directory)) throw Refusal{"path_protected", "directory"};
   const auto rows = worktrees(planning.opened);
-  const auto row = std::ranges::find(rows, set.worktree->name, &WorktreeRow::name);
-  const bool there = row != rows.end() && !row->missing;
-  const bool add = set.worktree->what == WorktreeEdit::What::kAdd;
-  if (there == add) {
-    set.worktree.reset();
+  const auto row = std::ranges::find(rows, edit->name, &WorktreeRow::name);
+  const bool there = row != rows.end() && !row->missing && row->directory == edit->directory;
+  if (there == (edit->what == WorktreeEdit::What::kAdd)) {
+    edit.reset();
   } else if (there) {
-    mustHoldNothingNew(planning.opened, *row, planning.patience);
+    plan.removed = judgedWorktree(planning.opened, *row, planning.patience);
+    plan.basis += plan.removed->basis();
+  } else if (row != rows.end() || planning.writer().at(edit->directory) != TreeWriter::There::kNothing) {
+    throw Refusal{"exists", "directory"};  // somebody made it since
   }
 }
 
@@ -53,14 +57,16 @@ void judgeWorktree(const Planning& planning, ChangeSet& set) {
 Plan planRollback(const Planning& planning, schema::GitRollback::Reader request) {
   const std::string actionId(view(request.getActionId()));
   mustBeActionId(actionId);
-  const std::optional<Kept> kept = snapshotOf(planning.opened.repository, actionId);
+  const std::string name(view(request.getSnapshot()));
+  if (name.empty()) throw Refusal{"not_found", "snapshot"};
+  const std::optional<ChangeSet> kept = snapshotAt(planning.opened.repository, oidOf(name));
   if (!kept) throw Refusal{"not_found", "snapshot"};
-  if (kept->set.operation == "push") throw Refusal{"unavailable", "a_push_cannot_be_called_back"};
+  if (kept->operation == "push") throw Refusal{"unavailable", "a_push_cannot_be_called_back"};
   mustBeIdle(planning.opened);
   Plan plan;
   plan.target = labelOf("action", actionId);
-  plan.basis = actionId;
-  plan.set = inverse(kept->set, "rollback");
+  plan.basis = actionId + '\n' + name + '\n';
+  plan.set = inverse(*kept, "rollback");
   Moved moved;
   std::size_t refs = 0;
   keepWhatIsLeftToDo(plan.set.refs, refs,
@@ -70,9 +76,11 @@ Plan planRollback(const Planning& planning, schema::GitRollback::Reader request)
   judgeFiles(planning, plan.set, moved);
   if (refs > 0) throw Refusal{"state_moved", "refs_have_moved_on", std::to_string(refs)};
   if (moved.files > 0) throw Refusal{"state_moved", "files_have_changed_since", std::to_string(moved.files)};
-  if (plan.set.worktree) judgeWorktree(planning, plan.set);
+  mustBeFree(planning, plan.set.files);
+  if (plan.set.worktree) judgeWorktree(planning, plan);
   if (plan.set.empty()) throw Refusal{"nothing_to_do", "rollback"};
   plan.files = static_cast<std::uint32_t>(std::max(plan.set.index.size(), plan.set.files.size()));
+  if (plan.removed) plan.files += plan.removed->files;
   for (const FileEdit& file : plan.set.files) plan.basis += file.path + '\n';
   return plan;
 }

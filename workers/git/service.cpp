@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include <unistd.h>
+
 #include <capnp/message.h>
 #include <kj/debug.h>
 
@@ -18,8 +20,12 @@
 namespace factionos::git {
 namespace {
 
-// One answer takes no longer, whatever the repository holds.
-constexpr auto kLongestWork = std::chrono::seconds(20);
+// One answer takes no longer, whatever the repository holds: the work itself gives up when it is asked …
+constexpr auto kLongestWork = std::chrono::seconds(18);
+// … and where it is never asked, since it waits in the kernel or in libgit2, this process is of no more use.
+// Whoever waits behind it is asked of another one.
+constexpr auto kStuckAfter = std::chrono::milliseconds(19'500);
+constexpr auto kLook = 250 * kj::MILLISECONDS;
 
 void fillDenial(schema::Denial::Builder denial, const Refusal& refusal) {
   const auto text = [](std::string_view from) { return kj::heapString(from.data(), from.size()); };
@@ -51,6 +57,7 @@ struct Made {
 struct Worked {
   Place place;
   git::Repository repository = nullptr;
+  kj::Promise<void> ending = nullptr;  // the loop's
 
   Opened opened() {
     if (!place.refusal && markOf(place) != place.mark) throw Refusal{"stale", "configuration"};
@@ -59,6 +66,24 @@ struct Worked {
     return {place, repository.get()};
   }
 };
+
+using Clock = std::chrono::steady_clock;
+using Begun = std::atomic<Clock::rep>;  // 0: it waits for its turn
+
+void begin(Begun& begun) {
+  begun.store(Clock::now().time_since_epoch().count());
+}
+
+// Resolves once the work has had its time. Its thread can't be called back, so the process ends.
+kj::Promise<Refusal> whenStuck(rpc::Loop& loop, Worked& worked, std::shared_ptr<Begun> begun) {
+  return loop.timer().afterDelay(kLook).then([&loop, &worked, begun]() -> kj::Promise<Refusal> {
+    const auto since = begun->load();
+    if (since == 0 || Clock::now() < Clock::time_point(Clock::duration(since)) + kStuckAfter)
+      return whenStuck(loop, worked, begun);
+    worked.ending = loop.timer().afterDelay(kLook).then([]() { _exit(0); }).eagerlyEvaluate(nullptr);
+    return Refusal{"timed_out", "stuck"};
+  });
+}
 
 class RepositoryServer final : public schema::Repository::Server {
  public:
@@ -104,13 +129,16 @@ class RepositoryServer final : public schema::Repository::Server {
   kj::Promise<void> run(RunContext context) override {
     const auto params = context.getParams();
     auto change = copyOf<schema::GitChange>(params.getChange());
-    return work([worked = worked_, change, id = std::string(view(params.getActionId())),
+    auto snapshot = std::make_shared<std::string>();
+    return work([worked = worked_, change, snapshot, id = std::string(view(params.getActionId())),
                  state = std::string(view(params.getState()))](Made& made, Patience& patience) {
-             const Outcome outcome = carryOut(
-                 worked->place, id, change->getRoot<schema::GitChange>().asReader(), state, patience);
+             const Outcome outcome =
+                 carryOut(worked->place, id, change->getRoot<schema::GitChange>().asReader(), state, patience,
+                          *snapshot);
              fillOutcome(outcome, id, made.message->initRoot<schema::GitOutcome>());
            })
-        .then([context](Made made) mutable {
+        .then([context, snapshot](Made made) mutable {
+          context.getResults().setSnapshot(snapshot->c_str());
           if (made.refusal) return fillDenial(context.getResults().initDenial(), *made.refusal);
           context.getResults().setOutcome(made.message->getRoot<schema::GitOutcome>().asReader());
         });
@@ -180,8 +208,10 @@ class RepositoryServer final : public schema::Repository::Server {
   template <typename Job>
   kj::Promise<Made> work(Job job) {
     auto cancelled = std::make_shared<std::atomic<bool>>(false);
-    auto run = [job = std::move(job), cancelled]() mutable {
+    auto begun = std::make_shared<Begun>(0);
+    auto run = [job = std::move(job), cancelled, begun]() mutable {
       Made made;
+      begin(*begun);
       Deadline deadline(cancelled);
       try {
         job(made, deadline);
@@ -192,7 +222,13 @@ class RepositoryServer final : public schema::Repository::Server {
       }
       return made;
     };
-    return loop_.blocking(std::move(run)).attach(kj::defer([cancelled]() { cancelled->store(true); }));
+    return loop_.blocking(std::move(run))
+        .exclusiveJoin(whenStuck(loop_, *worked_, begun).then([](Refusal&& refusal) {
+          Made made;
+          made.refusal = std::move(refusal);
+          return made;
+        }))
+        .attach(kj::defer([cancelled]() { cancelled->store(true); }));
   }
 
   template <typename Request, typename Reply, typename Context, typename Operation, typename Set>
@@ -231,7 +267,9 @@ class Service final : public schema::Git::Server {
   }
 
   kj::Promise<void> open(OpenContext context) override {
-    const auto run = [worked = worked_]() -> std::optional<Refusal> {
+    auto begun = std::make_shared<Begun>(0);
+    const auto run = [worked = worked_, begun]() -> std::optional<Refusal> {
+      begin(*begun);
       try {
         worked->opened();
         return std::nullopt;
@@ -239,10 +277,15 @@ class Service final : public schema::Git::Server {
         return refusal;
       }
     };
-    return loop_.blocking(run).then([this, context](std::optional<Refusal> refusal) mutable {
-      if (refusal) return fillDenial(context.getResults().initDenial(), *refusal);
-      context.getResults().setRepository(kj::heap<RepositoryServer>(loop_, worked_));
+    auto stuck = whenStuck(loop_, *worked_, begun).then([](Refusal&& refusal) {
+      return std::optional<Refusal>(std::move(refusal));
     });
+    return loop_.blocking(run)
+        .exclusiveJoin(kj::mv(stuck))
+        .then([this, context](std::optional<Refusal> refusal) mutable {
+          if (refusal) return fillDenial(context.getResults().initDenial(), *refusal);
+          context.getResults().setRepository(kj::heap<RepositoryServer>(loop_, worked_));
+        });
   }
 
  private:

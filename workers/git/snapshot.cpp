@@ -16,10 +16,6 @@ std::string refOf(const std::string& actionId, std::string_view part) {
   return std::string(kFolder) + actionId + "/" + std::string(part);
 }
 
-void setRef(git_repository* repository, const std::string& name, const git_oid& id) {
-  make<Reference>(git_reference_create, repository, name.c_str(), &id, 0, "factionos snapshot");
-}
-
 std::set<std::string> heldBy(const ChangeSet& set) {
   std::set<std::string> ids;
   for (const IndexEdit& edit : set.index)
@@ -49,7 +45,7 @@ git_oid treeOfSnapshot(git_repository* repository, const ChangeSet& set) {
 }
 
 // Ids begin with their time, so that their order is that of their actions.
-void letGoOfOldOnes(git_repository* repository) {
+void letGoOfOldOnes(git_repository* repository, const RefWriter& refs) {
   std::set<std::string> ids;
   const auto iterator =
       make<ReferenceIterator>(git_reference_iterator_glob_new, repository, "refs/factionos/*");
@@ -64,7 +60,7 @@ void letGoOfOldOnes(git_repository* repository) {
   const auto oldest = std::next(ids.begin(), static_cast<std::ptrdiff_t>(ids.size() - kKeptSnapshots));
   for (const std::string& each : names) {
     const std::string_view rest = std::string_view(each).substr(kFolder.size());
-    if (rest.substr(0, rest.find('/')) < *oldest) git_reference_remove(repository, each.c_str());
+    if (rest.substr(0, rest.find('/')) < *oldest) refs.set(each, {});
   }
 }
 
@@ -77,22 +73,45 @@ void mustBeActionId(std::string_view id) {
     throw Refusal{"invalid", "action_id"};
 }
 
-void keepSnapshot(git_repository* repository, const std::string& actionId, const ChangeSet& set,
-                  const git_oid& head) {
-  letGoOfOldOnes(repository);
-  const git_oid tree = treeOfSnapshot(repository, set);
-  if (git_oid_is_zero(&head) == 0) setRef(repository, refOf(actionId, "head"), head);
+std::vector<std::string> namesWritten(const std::string& actionId, const ChangeSet& set) {
+  std::vector<std::string> names;
+  for (const char* part : {"head", "change", "done"}) names.push_back(refOf(actionId, part));
   for (const RefEdit& ref : set.refs) {
-    if (ref.before.size() != GIT_OID_HEXSZ || ref.before == hexOf(head)) continue;
-    setRef(repository, refOf(actionId, "before/" + ref.name), oidOf(ref.before));
+    names.push_back(ref.name);
+    names.push_back(refOf(actionId, "before/" + ref.name));
   }
-  setRef(repository, refOf(actionId, "change"), tree);  // last: with it the action has begun
+  return names;
 }
 
-void markDone(git_repository* repository, const std::string& actionId) {
+git_oid keepSnapshot(git_repository* repository, const RefWriter& refs, const std::string& actionId,
+                     const ChangeSet& set, const git_oid& head) {
+  letGoOfOldOnes(repository, refs);
+  const git_oid tree = treeOfSnapshot(repository, set);
+  if (git_oid_is_zero(&head) == 0) refs.set(refOf(actionId, "head"), hexOf(head));
+  for (const RefEdit& ref : set.refs) {
+    if (ref.before.size() != GIT_OID_HEXSZ || ref.before == hexOf(head)) continue;
+    refs.set(refOf(actionId, "before/" + ref.name), ref.before);
+  }
+  refs.set(refOf(actionId, "change"), hexOf(tree));  // last: with it the action has begun
+  return tree;
+}
+
+void markDone(git_repository* repository, const RefWriter& refs, const std::string& actionId) {
   git_oid tree;
   must(git_reference_name_to_id(&tree, repository, refOf(actionId, "change").c_str()));
-  setRef(repository, refOf(actionId, "done"), tree);
+  refs.set(refOf(actionId, "done"), hexOf(tree));
+}
+
+std::optional<ChangeSet> snapshotAt(git_repository* repository, const git_oid& id) {
+  const Tree tree = find<Tree>(git_tree_lookup, repository, &id);
+  if (!tree) return std::nullopt;
+  const git_tree_entry* entry = git_tree_entry_byname(tree.get(), "change");
+  if (entry == nullptr) throw repositoryRefused("snapshot_unreadable");
+  const Blob blob = make<Blob>(git_blob_lookup, repository, git_tree_entry_id(entry));
+  std::optional<ChangeSet> set = decode({static_cast<const char*>(git_blob_rawcontent(blob.get())),
+                                         static_cast<std::size_t>(git_blob_rawsize(blob.get()))});
+  if (!set) throw repositoryRefused("snapshot_unreadable");
+  return set;
 }
 
 std::optional<Kept> snapshotOf(git_repository* repository, const std::string& actionId) {
@@ -100,12 +119,7 @@ std::optional<Kept> snapshotOf(git_repository* repository, const std::string& ac
   const int error = git_reference_name_to_id(&id, repository, refOf(actionId, "change").c_str());
   if (error == GIT_ENOTFOUND) return std::nullopt;
   must(error);
-  const Tree tree = make<Tree>(git_tree_lookup, repository, &id);
-  const git_tree_entry* entry = git_tree_entry_byname(tree.get(), "change");
-  if (entry == nullptr) throw repositoryRefused("snapshot_unreadable");
-  const Blob blob = make<Blob>(git_blob_lookup, repository, git_tree_entry_id(entry));
-  std::optional<ChangeSet> set = decode({static_cast<const char*>(git_blob_rawcontent(blob.get())),
-                                         static_cast<std::size_t>(git_blob_rawsize(blob.get()))});
+  std::optional<ChangeSet> set = snapshotAt(repository, id);
   if (!set) throw repositoryRefused("snapshot_unreadable");
   git_oid done;
   const bool isDone = git_reference_name_to_id(&done, repository, refOf(actionId, "done").c_str()) == 0;

@@ -5,9 +5,11 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "workers/git/change_set.h"
 #include "workers/git/handles.h"
+#include "workers/git/ref_writer.h"
 
 namespace factionos::git {
 
@@ -16,16 +18,22 @@ inline constexpr std::size_t kKeptSnapshots = 200;  // older ones are let go
 // An id of an action is a part of a ref's name: letters, digits and "_". Throws Refusal.
 void mustBeActionId(std::string_view id);
 
-// Durable before it returns. `head`: zero where there is no commit yet.
-void keepSnapshot(git_repository* repository, const std::string& actionId, const ChangeSet& set,
-                  const git_oid& head);
-void markDone(git_repository* repository, const std::string& actionId);
+// Durable before it returns. `head`: zero where there is no commit yet. The object that holds it: whoever
+// wants to undo the action asks by its name, since the references can be moved by anybody who may write here.
+git_oid keepSnapshot(git_repository* repository, const RefWriter& refs, const std::string& actionId,
+                     const ChangeSet& set, const git_oid& head);
+void markDone(git_repository* repository, const RefWriter& refs, const std::string& actionId);
+// Every reference that an action writes: its own change's, and those of its snapshot.
+std::vector<std::string> namesWritten(const std::string& actionId, const ChangeSet& set);
 
 struct Kept {
   ChangeSet set;
   bool done = false;
 };
-// Empty where the action has begun nothing.
+// As the references tell, so for a look and never to write anything by it. Empty where the action has begun
+// nothing.
 std::optional<Kept> snapshotOf(git_repository* repository, const std::string& actionId);
+// What keepSnapshot() gave that name; libgit2 compares contents with names. Empty where it is gone.
+std::optional<ChangeSet> snapshotAt(git_repository* repository, const git_oid& id);
 
 }  // namespace factionos::git

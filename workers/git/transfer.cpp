@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "protocol/text.h"
+#include "workers/git/carry_out.h"
 #include "workers/git/plan.h"
+#include "workers/git/ref_writer.h"
 #include "workers/git/texts.h"
 
 namespace factionos::git {
@@ -152,20 +154,16 @@ Plan planPush(const Planning& planning, schema::GitPush::Reader request) {
   return plan;
 }
 
-void moveRemote(const Opened& opened, const PushEdit& push) {
-  const auto& remotes = opened.place.remotes;
-  const auto remote = std::ranges::find(remotes, push.remote, &Remote::name);
-  if (remote == remotes.end()) throw Refusal{"not_found", "remote"};
-  const Repository other = openBare(remote->gitDir);
-  must(git_repository_set_ident(other.get(), "factionos", "factionos@localhost"));
-  const git_oid id = oidOf(push.after);
-  if (push.before.empty()) {
-    make<Reference>(git_reference_create, other.get(), push.ref.c_str(), &id, 0, "factionos: push");
-    return;
-  }
-  const git_oid before = oidOf(push.before);
-  make<Reference>(git_reference_create_matching, other.get(), push.ref.c_str(), &id, 1, &before,
-                  "factionos: push");
+void moveRemote(const Opened& opened, const PushEdit& push, const std::string& actionId) {
+  const Directory& gitDir = remoteOf(opened, push.remote).gitDir;
+  const Repository other = openBare(gitDir);
+  RefWriter(other.get(), gitDir.handle.get(), gitDir.handle.get(), actionId)
+      .write({push.ref, push.before, push.after}, "factionos: push");
+}
+
+void removeRemoteLock(const Opened& opened, const PushEdit& push, const std::string& actionId) {
+  const Directory& gitDir = remoteOf(opened, push.remote).gitDir;
+  RefWriter(nullptr, gitDir.handle.get(), gitDir.handle.get(), actionId).removeLocks({push.ref});
 }
 
 bool remoteHas(const Opened& opened, const PushEdit& push) {

@@ -5,9 +5,11 @@
 #include <climits>
 
 #include <fcntl.h>
+#include <sodium.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sandbox/entries.h"
 #include "workers/git/files.h"
 #include "workers/git/filters.h"
 #include "workers/git/handles.h"
@@ -16,7 +18,7 @@ namespace factionos::git {
 namespace {
 
 constexpr std::size_t kMostFileBytes = std::size_t{256} << 20;
-constexpr const char* kTemporary = ".factionos-put";
+constexpr std::string_view kTemporary = ".factionos-";
 
 void mustWrite(bool fact) {
   if (!fact) throw Refusal{"not_writable", "working_tree"};
@@ -37,6 +39,15 @@ std::string readAll(int file, std::size_t expected) {
   }
   content.resize(have);
   return content;
+}
+
+// Nobody can have put something in its place beforehand.
+std::string randomName() {
+  std::array<unsigned char, 8> bytes{};
+  randombytes_buf(bytes.data(), bytes.size());
+  std::array<char, bytes.size() * 2 + 1> hex{};
+  sodium_bin2hex(hex.data(), hex.size(), bytes.data(), bytes.size());
+  return hex.data();
 }
 
 std::string linkTarget(int parent, const std::string& name) {
@@ -102,11 +113,41 @@ void TreeWriter::makeParents(const std::string& path) const {
     const std::string directory = path.substr(0, slash);
     std::string name;
     const sandbox::Fd parent = parentOf(directory, name);
-    mustWrite(parent && (mkdirat(parent.get(), name.c_str(), 0777) == 0 || errno == EEXIST));
+    mustWrite(static_cast<bool>(parent));
+    makeDirectory(parent.get(), name);
   }
 }
 
-// umask is 077 for a worker's own files; what is checked out gets git's modes.
+void TreeWriter::tidy(const std::string& path) const {
+  std::string name;
+  sandbox::Fd parent = parentOf(path, name);
+  const std::string prefix = std::string(kTemporary) + mark_ + "-";
+  const sandbox::DirectoryStream stream = sandbox::streamOf(std::move(parent));
+  while (const dirent* entry = stream ? sandbox::nextEntry(stream.get()) : nullptr)
+    if (std::string_view(entry->d_name).starts_with(prefix)) unlinkat(dirfd(stream.get()), entry->d_name, 0);
+}
+
+void TreeWriter::write(const std::string& path, const Blob& blob, std::uint32_t kind, int parent,
+                       const std::string& temporary) const {
+  const std::string_view raw(static_cast<const char*>(git_blob_rawcontent(blob.get())),
+                             static_cast<std::size_t>(git_blob_rawsize(blob.get())));
+  if (kind == GIT_FILEMODE_LINK)
+    return mustWrite(symlinkat(std::string(raw).c_str(), parent, temporary.c_str()) == 0);
+  const mode_t mode = kind == GIT_FILEMODE_BLOB_EXECUTABLE ? 0755 : 0644;
+  const sandbox::Fd file(
+      openat(parent, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+  mustWrite(static_cast<bool>(file));
+  git_filter_list* list = nullptr;
+  must(git_filter_list_load(&list, repository_, blob.get(), path.c_str(), GIT_FILTER_TO_WORKTREE,
+                            GIT_FILTER_DEFAULT));
+  const FilterList filters(list);
+  Buffer smudged;
+  if (filters) must(git_filter_list_apply_to_blob(smudged.out(), filters.get(), blob.get()));
+  writeAll(file.get(), filters ? std::string_view(smudged.data(), smudged.size()) : raw);
+  // umask is 077 for a worker's own files; what is checked out gets git's modes.
+  mustWrite(fchmod(file.get(), mode) == 0);
+}
+
 void TreeWriter::put(const std::string& path, const FileState& state) const {
   if (state.mode == GIT_FILEMODE_COMMIT) return;  // submodules are not entered
   makeParents(path);
@@ -114,26 +155,14 @@ void TreeWriter::put(const std::string& path, const FileState& state) const {
   const sandbox::Fd parent = parentOf(path, name);
   mustWrite(static_cast<bool>(parent));
   const Blob blob = make<Blob>(git_blob_lookup, repository_, &state.id);
-  const std::string_view raw(static_cast<const char*>(git_blob_rawcontent(blob.get())),
-                             static_cast<std::size_t>(git_blob_rawsize(blob.get())));
-  unlinkat(parent.get(), kTemporary, 0);
-  if (state.mode == GIT_FILEMODE_LINK) {
-    mustWrite(symlinkat(std::string(raw).c_str(), parent.get(), kTemporary) == 0);
-  } else {
-    const mode_t mode = state.mode == GIT_FILEMODE_BLOB_EXECUTABLE ? 0755 : 0644;
-    const sandbox::Fd file(
-        openat(parent.get(), kTemporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
-    mustWrite(static_cast<bool>(file));
-    git_filter_list* list = nullptr;
-    must(git_filter_list_load(&list, repository_, blob.get(), path.c_str(), GIT_FILTER_TO_WORKTREE,
-                              GIT_FILTER_DEFAULT));
-    const FilterList filters(list);
-    Buffer smudged;
-    if (filters) must(git_filter_list_apply_to_blob(smudged.out(), filters.get(), blob.get()));
-    writeAll(file.get(), filters ? std::string_view(smudged.data(), smudged.size()) : raw);
-    mustWrite(fchmod(file.get(), mode) == 0);
+  const std::string temporary = std::string(kTemporary) + mark_ + "-" + randomName();
+  try {
+    write(path, blob, state.mode, parent.get(), temporary);
+    mustWrite(renameat(parent.get(), temporary.c_str(), parent.get(), name.c_str()) == 0);
+  } catch (...) {
+    unlinkat(parent.get(), temporary.c_str(), 0);
+    throw;
   }
-  mustWrite(renameat(parent.get(), kTemporary, parent.get(), name.c_str()) == 0);
 }
 
 void TreeWriter::remove(const std::string& path) const {

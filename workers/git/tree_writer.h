@@ -3,18 +3,22 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include <git2.h>
 
 #include "sandbox/descriptors.h"
 #include "workers/git/change_set.h"
+#include "workers/git/handles.h"
 
 namespace factionos::git {
 
 class TreeWriter {
  public:
-  // `directory`: of the working tree, borrowed.
-  TreeWriter(git_repository* repository, int directory) : repository_(repository), directory_(directory) {}
+  // `directory`: of the working tree, borrowed. `mark`: the action that put() is done for; what it has half
+  // written has a name that begins with it.
+  TreeWriter(git_repository* repository, int directory, std::string mark = {})
+      : repository_(repository), directory_(directory), mark_(std::move(mark)) {}
 
   // What lies at a path: absent, a regular file or a symbolic link that a write would replace, or in the way.
   enum class There { kNothing, kFile, kInTheWay };
@@ -22,6 +26,8 @@ class TreeWriter {
 
   // The blob as git would check it out, put in place at once. Directories are made as they are needed.
   void put(const std::string& path, const FileState& state) const;
+  // Removes what a put() beside this path left that was cut off.
+  void tidy(const std::string& path) const;
   // With directories that it leaves empty.
   void remove(const std::string& path) const;
 
@@ -43,8 +49,12 @@ class TreeWriter {
   [[nodiscard]] sandbox::Fd parentOf(const std::string& path, std::string& name) const;
   void makeParents(const std::string& path) const;
 
+  void write(const std::string& path, const Blob& blob, std::uint32_t mode, int parent,
+             const std::string& temporary) const;
+
   git_repository* repository_;
   int directory_;
+  std::string mark_;
 };
 
 }  // namespace factionos::git

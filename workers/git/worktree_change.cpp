@@ -1,5 +1,8 @@
 // Linked working trees: made and removed as git does, without opening the configuration that they share.
 #include <cerrno>
+#include <climits>
+#include <exception>
+#include <filesystem>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,7 +13,6 @@
 #include "workers/git/carry_out.h"
 #include "workers/git/deltas.h"
 #include "workers/git/files.h"
-#include "workers/git/filters.h"
 
 namespace factionos::git {
 namespace {
@@ -24,22 +26,38 @@ void mustWrite(bool fact) {
 
 void writeFile(int directory, const std::string& name, const std::string& text) {
   const sandbox::Fd file = openBeneath(directory, name, O_WRONLY | O_CREAT | O_EXCL, 0644);
-  mustWrite(file && write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  mustWrite(file && write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+            fchmod(file.get(), 0644) == 0);
 }
 
-sandbox::Fd makeDirectories(int base, const std::string& path) {
-  for (std::size_t slash = path.find('/');; slash = path.find('/', slash + 1)) {
-    const std::string part = path.substr(0, slash);
-    const std::size_t parent = part.rfind('/');
-    const std::string above = parent == std::string::npos ? "." : part.substr(0, parent);
-    const sandbox::Fd directory = openBeneath(base, above, O_RDONLY | O_DIRECTORY);
-    const std::string name = parent == std::string::npos ? part : part.substr(parent + 1);
-    mustWrite(directory && (mkdirat(directory.get(), name.c_str(), 0755) == 0 || errno == EEXIST));
-    if (slash == std::string::npos) break;
+// A directory of ours and the one that it lies in. It must not have been there.
+struct Fresh {
+  sandbox::Fd parent;
+  std::string leaf;
+  sandbox::Fd directory;
+
+  void remove() const {
+    sandbox::emptyTree(directory.get());
+    unlinkat(parent.get(), leaf.c_str(), AT_REMOVEDIR);
   }
-  sandbox::Fd made = openBeneath(base, path, O_RDONLY | O_DIRECTORY);
-  mustWrite(static_cast<bool>(made));
-  return made;
+};
+
+Fresh makeFresh(int base, const std::string& path) {
+  for (std::size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    const std::size_t above = path.rfind('/', slash - 1);
+    const bool top = above == std::string::npos || slash == 0;
+    const sandbox::Fd parent = openBeneath(base, top ? "." : path.substr(0, above), O_RDONLY | O_DIRECTORY);
+    mustWrite(static_cast<bool>(parent));
+    makeDirectory(parent.get(), top ? path.substr(0, slash) : path.substr(above + 1, slash - above - 1));
+  }
+  const std::size_t slash = path.rfind('/');
+  const std::string above = slash == std::string::npos ? "." : path.substr(0, slash);
+  Fresh fresh{openBeneath(base, above, O_RDONLY | O_DIRECTORY), path.substr(slash + 1), {}};
+  mustWrite(static_cast<bool>(fresh.parent));
+  if (!makeDirectory(fresh.parent.get(), fresh.leaf)) throw Refusal{"exists", "directory"};
+  fresh.directory = openBeneath(fresh.parent.get(), fresh.leaf, O_RDONLY | O_DIRECTORY);
+  mustWrite(static_cast<bool>(fresh.directory));
+  return fresh;
 }
 
 git_oid commitOfHead(git_repository* repository, const std::string& head) {
@@ -67,8 +85,6 @@ int fillOne(const char* root, const git_tree_entry* entry, void* payload) {
     added.mode = state.mode;
     added.id = state.id;
     must(git_index_add(filling.index, &added));  // refuses names that must not be written
-    if (filterOf(filling.repository, path) != FilterKind::kNone)
-      throw Refusal{"filter_attribute", "worktree"};
     filling.writer.put(path, state);
     filling.writer.describe(path, state, added);
     must(git_index_add(filling.index, &added));
@@ -79,41 +95,125 @@ int fillOne(const char* root, const git_tree_entry* entry, void* payload) {
   }
 }
 
-void populate(const Opened& opened, const WorktreeEdit& edit, int directory, const std::string& admin) {
+void populate(const Opened& opened, const WorktreeEdit& edit, int directory, const std::string& admin,
+              const std::string& mark) {
   const Tree tree = treeOf(opened.repository, commitOfHead(opened.repository, edit.head));
   const std::string path = opened.place.commonDir.path + "/" + admin + "/index";
   const Index index = make<Index>(git_index_open, path.c_str());
-  Filling filling{opened.repository, TreeWriter(opened.repository, directory), index.get()};
+  Filling filling{opened.repository, TreeWriter(opened.repository, directory, mark), index.get()};
   const int error = git_tree_walk(tree.get(), GIT_TREEWALK_PRE, fillOne, &filling);
   if (filling.failure) std::rethrow_exception(filling.failure);
   must(error);
   must(git_index_write(index.get()));
 }
 
-std::size_t filesOf(const Opened& opened, const git_oid& commit) {
-  const Tree tree = treeOf(opened.repository, commit);
-  std::size_t count = 0;
-  must(git_tree_walk(
-      tree.get(), GIT_TREEWALK_PRE,
-      [](const char*, const git_tree_entry* entry, void* payload) {
-        if (git_tree_entry_type(entry) != GIT_OBJECT_TREE) ++*static_cast<std::size_t*>(payload);
-        return 0;
-      },
-      &count));
-  if (count > kMostTouched) throw Refusal{"too_large", "files"};
-  return count;
+// What would stop it in the middle, found before anything is made.
+struct Judging {
+  const Planning& planning;
+  git_oid commit;
+  Index index;  // in memory: refuses names that must not be written
+  TreeWriter writer;
+  std::size_t files = 0;
+  std::size_t protectedFiles = 0;
+  std::exception_ptr failure = nullptr;
+
+  void judge(const std::string& path, const FileState& state) {
+    if (++files > kMostTouched) throw Refusal{"too_large", "files"};
+    if (planning.patience.over()) throw Refusal{"timed_out", "worktree"};
+    git_index_entry entry{};
+    entry.path = path.c_str();
+    entry.mode = state.mode;
+    entry.id = state.id;
+    if (git_index_add(index.get(), &entry) < 0) throw Refusal{"invalid", "file_name"};
+    if (state.mode == GIT_FILEMODE_COMMIT) return;
+    mustNeedNoProgram(planning.opened.repository, path, commit);
+    if (isProtected(planning, path) && !isAsHere(path, state)) ++protectedFiles;
+  }
+
+  // Whoever opens the new directory is to meet no other settings than where it was made from.
+  [[nodiscard]] bool isAsHere(const std::string& path, const FileState& state) const {
+    try {
+      return writer.take(path, Store::kDry) == state;
+    } catch (const Refusal&) {
+      return false;
+    }
+  }
+};
+
+int judgeOne(const char* root, const git_tree_entry* entry, void* payload) {
+  auto& judging = *static_cast<Judging*>(payload);
+  if (git_tree_entry_type(entry) == GIT_OBJECT_TREE) return 0;
+  try {
+    judging.judge(checkedPath(std::string(root) + git_tree_entry_name(entry)),
+                  {static_cast<std::uint32_t>(git_tree_entry_filemode(entry)), *git_tree_entry_id(entry)});
+    return 0;
+  } catch (...) {
+    judging.failure = std::current_exception();
+    return GIT_EUSER;
+  }
+}
+
+std::size_t judgedFiles(const Planning& planning, const git_oid& commit) {
+  const Tree tree = treeOf(planning.opened.repository, commit);
+  Judging judging{planning, commit, make<Index>(git_index_new), planning.writer()};
+  const int error = git_tree_walk(tree.get(), GIT_TREEWALK_PRE, judgeOne, &judging);
+  if (judging.failure) std::rethrow_exception(judging.failure);
+  must(error);
+  if (judging.protectedFiles > 0)
+    throw Refusal{"path_protected", "files", std::to_string(judging.protectedFiles)};
+  return judging.files;
+}
+
+// The directory's own `.git` names this worktree and no other, and this worktree names it: else it is
+// somebody's whom nobody asked about.
+bool namesEachOther(const Opened& opened, const LinkedTree& tree, const WorktreeRow& row) {
+  constexpr std::string_view kPrefix = "gitdir: ";
+  const auto text = readSmall(tree.directory.get(), ".git", PATH_MAX + 16);
+  if (!text || !text->starts_with(kPrefix)) return false;
+  std::string path = text->substr(kPrefix.size(), text->find_first_of("\r\n") - kPrefix.size());
+  if (!path.starts_with('/')) path = row.path + "/" + path;
+  const sandbox::Fd named = openDirectory(std::filesystem::path(path).lexically_normal().string());
+  return named && identityOf(named.get()) == identityOf(tree.admin.get()) &&
+         row.path == opened.place.workTree.path + "/" + row.directory;
+}
+
+LinkedTree held(const Opened& opened, const WorktreeRow& row) {
+  const std::string path = checkedPath(row.directory);
+  const std::size_t slash = path.rfind('/');
+  const std::string above = slash == std::string::npos ? "." : path.substr(0, slash);
+  LinkedTree tree;
+  tree.leaf = path.substr(slash + 1);
+  tree.name = row.name;
+  tree.admin =
+      openBeneath(opened.place.commonDir.handle.get(), "worktrees/" + row.name, O_RDONLY | O_DIRECTORY);
+  if (!tree.admin) throw Refusal{"not_found", "worktree"};
+  tree.parent = openBeneath(opened.workTree(), above, O_RDONLY | O_DIRECTORY);
+  if (tree.parent) tree.directory = openBeneath(tree.parent.get(), tree.leaf, O_RDONLY | O_DIRECTORY);
+  if (!tree.directory && errno != ENOENT) throw Refusal{"not_this_worktree", "directory"};
+  if (tree.directory && !namesEachOther(opened, tree, row)) throw Refusal{"not_this_worktree", "directory"};
+  return tree;
 }
 
 }  // namespace
 
+std::string LinkedTree::basis() const {
+  const std::optional<Identity> identity = identityOf(directory.get());
+  std::string text = leaf + '\0';
+  if (identity) text += std::to_string(identity->device) + "." + std::to_string(identity->inode);
+  return text + '\n';
+}
+
 // Nothing that is in no commit may be lost.
-void mustHoldNothingNew(const Opened& opened, const WorktreeRow& row, Patience& patience) {
+LinkedTree judgedWorktree(const Opened& opened, const WorktreeRow& row, Patience& patience) {
+  LinkedTree tree = held(opened, row);
+  if (!tree.directory) return tree;
   const Directory& workspace = opened.place.workTree;
-  const Place place = locate(row.path, {openDirectory(row.path).release(), workspace.handle.get(),
-                                        opened.place.commonDir.handle.get()});
+  const Place place =
+      locate(row.path, {tree.directory.get(), workspace.handle.get(), opened.place.commonDir.handle.get()});
   const Repository repository = openRepository(place);
   const Opened other{place, repository.get()};
   const Index index = other.index();
+  tree.files = static_cast<std::uint32_t>(git_index_entrycount(index.get()));
   const Head head = headOf(repository.get());
   std::size_t changed = stagedChanges(repository.get(), index.get(), head.commit).size();
   const Walk walk = workTreeChanges(
@@ -121,6 +221,7 @@ void mustHoldNothingNew(const Opened& opened, const WorktreeRow& row, Patience& 
       [&changed](const Change&) { ++changed; }, [&changed](std::string_view) { ++changed; });
   if (walk == Walk::kCutShort) throw Refusal{"timed_out", "worktree"};
   if (changed > 0) throw Refusal{"not_clean", "worktree", std::to_string(changed)};
+  return tree;
 }
 
 Plan planWorktreeAdd(const Planning& planning, schema::GitWorktreeAdd::Reader request) {
@@ -130,6 +231,7 @@ Plan planWorktreeAdd(const Planning& planning, schema::GitWorktreeAdd::Reader re
   const std::string name = checkedWorktreeName(view(request.getName()));
   const std::string directory = checkedPath(view(request.getDirectory()));
   if (directory.empty()) throw Refusal{"invalid", "directory"};
+  if (isProtected(planning, directory)) throw Refusal{"path_protected", "directory"};
   const std::string branch =
       checkedRefName(request.hasBranch() ? view(request.getBranch()) : view(request.getName()), "branch");
   plan.target = labelOf("worktree", name);
@@ -147,7 +249,7 @@ Plan planWorktreeAdd(const Planning& planning, schema::GitWorktreeAdd::Reader re
     plan.set.refs.push_back({full, {}, commit});
   }
   plan.set.worktree = {WorktreeEdit::What::kAdd, name, directory, std::string(kSymbolic) + full};
-  plan.files = static_cast<std::uint32_t>(filesOf(opened, oidOf(commit)));
+  plan.files = static_cast<std::uint32_t>(judgedFiles(planning, oidOf(commit)));
   plan.basis = commit;
   return plan;
 }
@@ -161,39 +263,49 @@ Plan planWorktreeRemove(const Planning& planning, schema::GitWorktreeRemove::Rea
     if (row.main || row.name != name) continue;
     if (row.locked) throw Refusal{"locked", "worktree"};
     if (row.directory.empty() || row.directory == ".") throw Refusal{"scope_violation", "worktree"};
-    if (!row.missing) mustHoldNothingNew(planning.opened, row, planning.patience);
+    const std::string directory = checkedPath(row.directory);
+    if (isProtected(planning, directory)) throw Refusal{"path_protected", "directory"};
+    plan.removed = judgedWorktree(planning.opened, row, planning.patience);
     const std::string head =
         row.branch.empty() ? row.commit : std::string(kSymbolic) + std::string(kHeads) + row.branch;
-    plan.set.worktree = {WorktreeEdit::What::kRemove, name, row.directory, head};
-    plan.basis = row.commit;
+    plan.set.worktree = {WorktreeEdit::What::kRemove, name, directory, head};
+    plan.files = plan.removed->files;
+    plan.basis = row.commit + '\n' + directory + '\n' + plan.removed->basis();
     plan.notes.emplace_back("ignored_files_are_not_kept");
     return plan;
   }
   throw Refusal{"not_found", "worktree"};
 }
 
-void addWorktree(const Opened& opened, const WorktreeEdit& edit) {
+// All of it or nothing.
+void addWorktree(const Opened& opened, const WorktreeEdit& edit, const std::string& mark) {
   const std::string admin = "worktrees/" + edit.name;
   const std::string path = opened.place.workTree.path + "/" + edit.directory;
-  const sandbox::Fd private_ = makeDirectories(opened.place.commonDir.handle.get(), admin);
-  writeFile(private_.get(), "commondir", "../..\n");
-  writeFile(private_.get(), "gitdir", path + "/.git\n");
-  writeFile(private_.get(), "HEAD", edit.head + "\n");
-  const sandbox::Fd directory = makeDirectories(opened.workTree(), edit.directory);
-  writeFile(directory.get(), ".git", "gitdir: " + opened.place.commonDir.path + "/" + admin + "\n");
-  populate(opened, edit, directory.get(), admin);
+  const Fresh private_ = makeFresh(opened.place.commonDir.handle.get(), admin);
+  std::optional<Fresh> made;
+  try {
+    writeFile(private_.directory.get(), "commondir", "../..\n");
+    writeFile(private_.directory.get(), "gitdir", path + "/.git\n");
+    writeFile(private_.directory.get(), "HEAD", edit.head + "\n");
+    made = makeFresh(opened.workTree(), edit.directory);
+    writeFile(made->directory.get(), ".git", "gitdir: " + opened.place.commonDir.path + "/" + admin + "\n");
+    populate(opened, edit, made->directory.get(), admin, mark);
+  } catch (...) {
+    if (made) made->remove();
+    private_.remove();
+    throw;
+  }
 }
 
-void removeWorktree(const Opened& opened, const WorktreeEdit& edit) {
-  const auto removed = [](int base, const std::string& path) {
-    const std::size_t slash = path.rfind('/');
-    const sandbox::Fd parent =
-        openBeneath(base, slash == std::string::npos ? "." : path.substr(0, slash), O_RDONLY | O_DIRECTORY);
-    return parent &&
-           sandbox::removeTree(parent.get(), path.substr(slash + 1).c_str()) == sandbox::Removal::kGone;
+// By what is held, so that nothing which was put in its place is touched.
+void removeWorktree(const Opened& opened, const LinkedTree& tree) {
+  const auto gone = [](int parent, const std::string& name, const sandbox::Fd& directory) {
+    sandbox::emptyTree(directory.get());
+    return unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT;
   };
-  mustWrite(removed(opened.workTree(), edit.directory));
-  mustWrite(removed(opened.place.commonDir.handle.get(), "worktrees/" + edit.name));
+  if (tree.directory) mustWrite(gone(tree.parent.get(), tree.leaf, tree.directory));
+  const std::string admin = "worktrees/" + tree.name;
+  mustWrite(gone(opened.place.commonDir.handle.get(), admin, tree.admin));
 }
 
 }  // namespace factionos::git

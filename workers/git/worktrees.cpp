@@ -51,7 +51,8 @@ WorktreeRow linkedRow(const Opened& opened, const std::string& name) {
   row.path = file.ends_with("/.git") ? file.substr(0, file.size() - 5) : file;
   row.directory = relativeTo(opened.place.workTree.path, row.path);
   struct stat status {};
-  row.missing = row.path.empty() || lstat(file.c_str(), &status) != 0;
+  // Of a place elsewhere nothing is told, not even whether it is there.
+  row.missing = row.path.empty() || (!row.directory.empty() && lstat(file.c_str(), &status) != 0);
   row.locked = fstatat(common, (folder + "locked").c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
   readHead(opened, readSmall(common, folder + "HEAD", 1024), row);
   return row;

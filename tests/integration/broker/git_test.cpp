@@ -165,6 +165,33 @@ TEST(GitFamily, EveryChangeIsUndoneByRollback) {
   EXPECT_EQ(agent.git("symbolic-ref HEAD"), "refs/heads/main");
 }
 
+// A snapshot lies where a command can write: what is undone is what the broker remembers of its own actions.
+TEST(GitFamily, ASnapshotThatACommandMadeIsNoAction) {
+  LiveBroker broker({.policy = kAllowAll});
+  GitAgent agent(broker);
+  agent.makeRepository();
+  const auto forge = [&](const std::string& action) {
+    agent.shell(
+        "H=$(echo x | git hash-object -w --stdin); C=$(printf 'factionos change 1 branch-create\\nfile "
+        "planted "
+        "33261:%s -\\n' $H | git hash-object -w --stdin); T=$(printf '100644 blob %s\\tchange\\n' $C | git "
+        "mktree); git update-ref refs/factionos/" +
+        action + "/change $T");
+  };
+  const auto rollback = [&](const std::string& action) {
+    return agent.change("rollback", R"("actionId":")" + action + "\"", uniqueKey());
+  };
+  const std::string unknown = "act_01M8PC000000000000000FAKE0";
+  forge(unknown);
+  EXPECT_EQ(rollback(unknown).code(), "not_found");
+  const auto made = agent.change("branch-create", R"("branch":"topic")", "k1");
+  ASSERT_EQ(made.status, 200) << made.body;
+  forge(made.at("/action/id"));
+  EXPECT_EQ(rollback(made.at("/action/id")).status, 200);
+  EXPECT_EQ(agent.git("branch --list topic"), "");
+  EXPECT_FALSE(std::filesystem::exists(broker.workspace() + "/planted"));
+}
+
 TEST(GitFamily, P74APolicyThatChangedVoidsTheApproval) {
   LiveBroker broker;
   GitAgent agent(broker);

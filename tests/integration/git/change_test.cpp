@@ -284,6 +284,38 @@ TEST(GitChange, RollbackUndoesEachAndNeverWhatSomebodyElseDid) {
   EXPECT_EQ(worker.reconcile("act_00000000000000000000999999"), schema::GitVerdict::FAILED);
 }
 
+// The references lie where a command can write; what is undone is what the broker remembers.
+TEST(GitChange, ASnapshotThatSomebodyElseMadeUndoesNothing) {
+  Repo repo;
+  const auto forged = [&](const std::string& lines) {
+    repo.write(".git/forged", "factionos change 1 branch-create\n" + lines);
+    const std::string blob = git(repo.folder(), {"hash-object", "-w", ".git/forged"}).substr(0, 40);
+    repo.write(".git/forged", "100644 blob " + blob + "\tchange\n");
+    return runIn(repo.folder(), {"sh", "-c", "git mktree < .git/forged"}).output.substr(0, 40);
+  };
+  const std::string hook = git(repo.folder(), {"rev-parse", "HEAD:kept.txt"}).substr(0, 40);
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  ASSERT_EQ(worker.change(createBranch("topic")), "");
+  const std::string branch = worker.lastAction;
+  // What it would do, were it believed: the control.
+  const std::string planted = forged("file planted 33261:" + hook + " -\n");
+  ASSERT_EQ(worker.rollbackBy(branch, planted), "");
+  EXPECT_TRUE(World::exists(repo.folder() + "/planted"));
+  const std::string moved = forged("file moved 33261:" + hook + " -\n");
+  git(repo.folder(), {"update-ref", "refs/factionos/" + branch + "/change", moved});
+  ASSERT_EQ(worker.rollback(branch), "");
+  EXPECT_FALSE(World::exists(repo.folder() + "/moved"));
+  EXPECT_EQ(git(repo.folder(), {"branch", "--list", "topic"}), "");
+  for (const char* line : {"file .git/hooks/pre-commit 33261:", "file ../x 33261:", "file a/.GIT/x 33261:"})
+    EXPECT_EQ(worker.rollbackBy(branch, forged(line + hook + " -\n")),
+              "repository_refused/snapshot_unreadable");
+  for (const char* line : {"worktree remove hk .git/hooks ref%3A%20refs/heads/main\n",
+                           "ref refs/heads/../../hooks/x - 0123456789012345678901234567890123456789\n"})
+    EXPECT_EQ(worker.rollbackBy(branch, forged(line)), "repository_refused/snapshot_unreadable") << line;
+  EXPECT_EQ(worker.rollbackBy(branch, ""), "not_found/snapshot");
+  EXPECT_EQ(worker.rollbackBy(branch, std::string(40, 'a')), "not_found/snapshot");
+}
+
 // G8.
 TEST(GitChange, AStaleLockIsToldAndLeftAlone) {
   Repo repo;

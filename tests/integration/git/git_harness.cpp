@@ -144,6 +144,7 @@ std::string GitWorker::run(const Fill& fill) {
   request.setState(state.c_str());
   fill(request.initChange());
   auto response = call(request);
+  if (response.getSnapshot().size() > 0) snapshots[id] = response.getSnapshot();
   if (response.hasDenial()) return denialText(response.getDenial());
   commit = response.getOutcome().getCommit();
   return {};
@@ -172,9 +173,16 @@ std::string GitWorker::commitAs(const std::string& message) {
   });
 }
 
-std::string GitWorker::rollback(std::string actionId) {
-  return change([&actionId](schema::GitChange::Builder change) {
-    change.initRollback().setActionId(actionId.c_str());
+std::string GitWorker::rollback(const std::string& actionId) {
+  return rollbackBy(actionId, snapshots[actionId]);
+}
+
+std::string GitWorker::rollbackBy(const std::string& actionId, const std::string& snapshot) {
+  // Copies: it may be lastAction, which is another one by the time that it runs.
+  return change([id = actionId, object = snapshot](schema::GitChange::Builder change) {
+    auto rollback = change.initRollback();
+    rollback.setActionId(id.c_str());
+    rollback.setSnapshot(object.c_str());
   });
 }
 

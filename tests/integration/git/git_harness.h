@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -50,6 +51,7 @@ class GitWorker {
   // With the state that prepare() gave.
   std::string run(const Fill& fill);
   std::string lastAction;
+  std::map<std::string, std::string> snapshots;  // by action, as a broker keeps them
   std::string state;
   std::uint32_t files = 0;  // of the last preview
   std::string commit;       // of the last outcome
@@ -57,7 +59,9 @@ class GitWorker {
   std::string stage(const std::vector<std::string>& files);
   std::string stageAll();
   std::string commitAs(const std::string& message);
-  std::string rollback(std::string actionId);
+  std::string rollback(const std::string& actionId);
+  // By an object that somebody else says is the snapshot.
+  std::string rollbackBy(const std::string& actionId, const std::string& snapshot);
   schema::GitVerdict reconcile(const std::string& actionId);
 
   // Canonical lines: "XY path", "R. old -> new", "UU path", "?? path"; sorted.

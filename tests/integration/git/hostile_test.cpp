@@ -60,7 +60,11 @@ class Trap {
       change(worker, what, [](Change c) { c.initWorktreeRemove().setName("side"); });
       change(worker, what, [](Change c) { c.initFetch(); });
       change(worker, what, [](Change c) { c.initPush().setBranch("made"); });
-      change(worker, what, [&](Change c) { c.initRollback().setActionId(committed.c_str()); });
+      change(worker, what, [&](Change c) {
+        auto rollback = c.initRollback();
+        rollback.setActionId(committed.c_str());
+        rollback.setSnapshot(worker.snapshots[committed].c_str());
+      });
     }
     EXPECT_FALSE(sprung()) << what;
   }

@@ -40,7 +40,19 @@ TEST(GitChangeSet, WhatIsNoneIsRefused) {
   for (const char* text :
        {"", "x\n", "factionos change 1 stage", "factionos change 1 stage\nref a\n",
         "factionos change 1 stage\nfile a 1:x -\n", "factionos change 1 stage\nindex a - -\n",
-        "factionos change 1 stage\nref %1 a b\n"})
+        "factionos change 1 stage\nref %1 a b\n",
+        // And what no caller could name.
+        "factionos change 1 x\nfile .git/hooks/x 33188:0123456789012345678901234567890123456789 -\n",
+        "factionos change 1 x\nfile ../x 33188:0123456789012345678901234567890123456789 -\n",
+        "factionos change 1 x\nfile /x 33188:0123456789012345678901234567890123456789 -\n",
+        "factionos change 1 x\nfile x 35309:0123456789012345678901234567890123456789 -\n",
+        "factionos change 1 x\nindex .git - - - - - - - -\n",
+        "factionos change 1 x\nref refs/heads/../x - 0123456789012345678901234567890123456789\n",
+        "factionos change 1 x\nref config - 0123456789012345678901234567890123456789\n",
+        "factionos change 1 x\nref HEAD - ref%3A%20config\n",
+        "factionos change 1 x\nworktree keep a b ref%3A%20refs/heads/x\n",
+        "factionos change 1 x\nworktree remove a .git/hooks ref%3A%20refs/heads/x\n",
+        "factionos change 1 x\nworktree remove ../a b ref%3A%20refs/heads/x\n"})
     EXPECT_FALSE(decode(text)) << text;
 }
 

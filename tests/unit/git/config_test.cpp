@@ -57,7 +57,7 @@ TEST(GitConfigView, PassesOnDataAlone) {
   for (const ConfigEntry& entry : view.entries) keys += entry.key + "=" + entry.value + ";";
   EXPECT_EQ(keys,
             "core.autocrlf=input;remote.origin.url=/srv/x;branch.m.merge=refs/heads/m;"
-            "core.protecthfs=true;core.protectntfs=true;");
+            "core.protecthfs=true;core.protectntfs=true;core.logallrefupdates=false;");
 }
 
 TEST(GitConfigView, RefusesByName) {

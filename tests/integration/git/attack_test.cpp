@@ -1,0 +1,188 @@
+// What a command that may write into the workspace can prepare, so that a change which somebody else asks
+// for, and may have approved, does something else.
+#include <filesystem>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "git_harness.h"
+
+namespace factionos::test {
+namespace {
+
+using Access = GitWorker::Access;
+using Change = schema::GitChange::Builder;
+
+auto addTree(const std::string& name, const std::string& directory, const std::string& branch = {}) {
+  return [=](Change change) {
+    auto request = change.initWorktreeAdd();
+    request.setName(name.c_str());
+    request.setDirectory(directory.c_str());
+    if (!branch.empty()) request.setBranch(branch.c_str());
+  };
+}
+auto removeTree(const std::string& name) {
+  return [=](Change change) { change.initWorktreeRemove().setName(name.c_str()); };
+}
+auto checkOut(const std::string& name) {
+  return [=](Change change) { change.initCheckout().setBranch(name.c_str()); };
+}
+auto createBranch(const std::string& name) {
+  return [=](Change change) { change.initBranchCreate().setBranch(name.c_str()); };
+}
+
+void branchWith(const Repo& repo, const std::string& branch, const std::string& path,
+                const std::string& content) {
+  git(repo.folder(), {"checkout", "-q", "-b", branch});
+  repo.write(path, content);
+  git(repo.folder(), {"add", "-A", "-f"});
+  git(repo.folder(), {"commit", "-q", "-m", branch});
+  git(repo.folder(), {"checkout", "-q", "main"});
+}
+
+TEST(GitAttack, AWorktreeIsRemovedOnlyWhereTheTwoNameEachOther) {
+  Repo repo;
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  ASSERT_EQ(worker.change(addTree("side", "side")), "");
+  repo.write("side/mine.txt", "in no commit\n");
+  std::filesystem::rename(repo.folder() + "/side/.git", repo.folder() + "/kept.git");
+  EXPECT_EQ(worker.change(removeTree("side")), "not_this_worktree/directory");
+  EXPECT_TRUE(World::exists(repo.folder() + "/side/mine.txt"));
+  // Another repository at its place.
+  std::filesystem::remove_all(repo.folder() + "/side");
+  git(repo.folder(), {"init", "-q", "side"});
+  repo.write("side/mine.txt", "in no commit\n");
+  EXPECT_EQ(worker.change(removeTree("side")), "not_this_worktree/directory");
+  // Its files say that it is somewhere else.
+  repo.write("src/mine.txt", "in no commit\n");
+  const std::string link = repo.folder() + "/.git/worktrees/side/gitdir";
+  repo.broker.world.write(link, repo.folder() + "/src/.git\n");
+  EXPECT_EQ(worker.change(removeTree("side")), "not_this_worktree/directory");
+  EXPECT_TRUE(World::exists(repo.folder() + "/src/mine.txt"));
+  ASSERT_EQ(worker.change(addTree("hooks", "trees/hooks")), "");
+  repo.broker.world.write(repo.folder() + "/.git/worktrees/hooks/gitdir",
+                          repo.folder() + "/.git/hooks/.git\n");
+  EXPECT_EQ(worker.change(removeTree("hooks")), "scope_violation/git_directory");
+  EXPECT_TRUE(World::exists(repo.folder() + "/.git/hooks"));
+  EXPECT_TRUE(World::exists(repo.folder() + "/side/mine.txt"));
+}
+
+TEST(GitAttack, WhatWasMadeSinceIsNotOverwrittenByUndoing) {
+  Repo repo;
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  ASSERT_EQ(worker.change(addTree("side", "side")), "");
+  ASSERT_EQ(worker.change(removeTree("side")), "");
+  repo.write("side/kept.txt", "mine\n");
+  EXPECT_EQ(worker.rollback(worker.lastAction), "exists/directory");
+  EXPECT_EQ(World::read(repo.folder() + "/side/kept.txt"), "mine\n");
+}
+
+TEST(GitAttack, NothingOfAProtectedNameComesToBe) {
+  Repo repo;
+  branchWith(repo, "settings", ".claude/settings.json", "{}\n");
+  branchWith(repo, "hooks", "tools/hooks/pre-commit", "#!/bin/sh\n");
+  branchWith(repo, "plain", "plain.txt", "x\n");
+  repo.config("core.hooksPath", "tools/hooks");
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  EXPECT_EQ(worker.change(checkOut("settings")), "path_protected/files/1");
+  EXPECT_EQ(worker.change(checkOut("hooks")), "path_protected/files/1");
+  EXPECT_EQ(worker.change(addTree("side", "side", "settings")), "path_protected/files/1");
+  for (const char* directory : {".vscode", ".cursor/rules", ".factionos/kept/x", "a/.claude"})
+    EXPECT_EQ(worker.change(addTree("side", directory, "plain")), "path_protected/directory") << directory;
+  for (const char* name : {".claude", "tools", "side", ".vscode", ".cursor", "a"})
+    EXPECT_FALSE(World::exists(repo.folder() + "/" + name)) << name;
+  // The control, and settings that are the workspace's own.
+  EXPECT_EQ(worker.change(addTree("side", "side", "plain")), "");
+  repo.write(".claude/settings.json", "{}\n");
+  EXPECT_EQ(worker.change(addTree("other", "other", "settings")), "");
+}
+
+TEST(GitAttack, AWorktreeThatCannotBeWholeIsNotBegun) {
+  Repo repo;
+  branchWith(repo, "filtered", ".gitattributes", "kept.txt filter=lfs\n");
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  EXPECT_EQ(worker.change(addTree("side", "side", "filtered")), "filter_attribute/checkout");
+  EXPECT_FALSE(World::exists(repo.folder() + "/side"));
+  EXPECT_FALSE(World::exists(repo.folder() + "/.git/worktrees/side"));
+  EXPECT_EQ(git(repo.folder(), {"branch", "--list", "side"}), "");
+}
+
+TEST(GitAttack, LogsAndReferencesAreNeverWrittenThroughALink) {
+  Repo repo;
+  repo.write("kept.txt", "changed\n");
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  ASSERT_EQ(worker.stageAll(), "");
+  const std::string log = repo.folder() + "/.git/logs/HEAD";
+  const std::string first = git(repo.folder(), {"rev-parse", "HEAD"});
+  std::filesystem::remove(log);
+  ASSERT_EQ(symlink((repo.folder() + "/.envrc").c_str(), log.c_str()), 0);
+  EXPECT_EQ(worker.commitAs("m"), "repository_refused/reflog_no_plain_file");
+  EXPECT_FALSE(World::exists(repo.folder() + "/.envrc"));
+  std::filesystem::remove(log);
+  ASSERT_EQ(mkfifo(log.c_str(), 0600), 0);
+  EXPECT_EQ(worker.commitAs("m"), "repository_refused/reflog_no_plain_file");
+  EXPECT_EQ(git(repo.folder(), {"rev-parse", "HEAD"}), first);
+  std::filesystem::remove(log);
+  std::filesystem::create_directory(repo.folder() + "/.claude");
+  ASSERT_EQ(symlink("../../../.claude", (repo.folder() + "/.git/refs/heads/agents").c_str()), 0);
+  EXPECT_EQ(worker.change(createBranch("agents/x")), "repository_refused/reference_unreadable");
+  EXPECT_TRUE(std::filesystem::is_empty(repo.folder() + "/.claude"));
+  std::filesystem::remove(repo.folder() + "/.git/refs/heads/agents");
+  ASSERT_EQ(worker.commitAs("m"), "");
+  EXPECT_EQ(git(repo.folder(), {"reflog", "-1", "--format=%H %gn %gs"}),
+            worker.commit + " Grace Hopper factionos: commit\n");
+  EXPECT_EQ(git(repo.folder(), {"reflog", "show", "-1", "--format=%H", "main"}), worker.commit + "\n");
+}
+
+TEST(GitAttack, ALockOfOursGoesWithItsActionAndNobodyElses) {
+  Repo repo;
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  ASSERT_EQ(worker.change(createBranch("topic")), "");
+  const std::string lock = repo.folder() + "/.git/refs/heads/topic.lock";
+  const std::string packed = repo.folder() + "/.git/packed-refs.lock";
+  repo.broker.world.write(lock, "");
+  EXPECT_EQ(worker.rollback(worker.lastAction), "locked/ref_lock");
+  repo.broker.world.write(packed, "factionos " + worker.lastAction + "\n");
+  worker.reconcile(worker.lastAction);
+  EXPECT_TRUE(World::exists(lock)) << "somebody's";
+  EXPECT_FALSE(World::exists(packed));
+  repo.broker.world.write(lock, "factionos " + worker.lastAction + "\n");
+  worker.reconcile(worker.lastAction);
+  EXPECT_FALSE(World::exists(lock));
+}
+
+TEST(GitAttack, APackedBranchIsRemovedAndItsNeighboursStay) {
+  Repo repo;
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  ASSERT_EQ(worker.change(createBranch("topic")), "");
+  const std::string action = worker.lastAction;
+  git(repo.folder(), {"tag", "-a", "-m", "t", "v1"});
+  git(repo.folder(), {"branch", "topics"});
+  git(repo.folder(), {"pack-refs", "--all"});
+  ASSERT_EQ(worker.rollback(action), "");
+  EXPECT_EQ(git(repo.folder(), {"for-each-ref", "--format=%(refname)", "refs/heads", "refs/tags"}),
+            "refs/heads/main\nrefs/heads/topics\nrefs/tags/v1\n");
+  git(repo.folder(), {"fsck", "--strict"});
+  EXPECT_EQ(worker.change(createBranch("topics/below")), "exists/object_or_ref");
+}
+
+TEST(GitAttack, AnotherWorkspacesObjectsAreNotBorrowed) {
+  Repo repo;
+  const std::string other = repo.broker.world.outside + "/other";
+  git(repo.broker.world.outside, {"init", "-q", other});
+  repo.broker.world.write(repo.folder() + "/.git/objects/info/alternates", other + "/.git/objects\n");
+  EXPECT_EQ(GitWorker(repo.broker, repo.folder(), Access::READ, {other}).denial,
+            "repository_refused/alternates_outside");
+}
+
+TEST(GitAttack, AFileThatOnlyLooksLikeOursStays) {
+  Repo repo;
+  branchWith(repo, "topic", "new.txt", "x\n");
+  repo.write(".factionos-put", "mine\n");
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  ASSERT_EQ(worker.change(checkOut("topic")), "");
+  EXPECT_EQ(World::read(repo.folder() + "/.factionos-put"), "mine\n");
+}
+
+}  // namespace
+}  // namespace factionos::test

@@ -1,0 +1,217 @@
+#include "workers/git/ref_writer.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "workers/git/files.h"
+#include "workers/git/plan.h"
+
+namespace factionos::git {
+namespace {
+
+constexpr const char* kPacked = "packed-refs";
+constexpr std::size_t kMostPackedBytes = std::size_t{64} << 20;
+constexpr std::string_view kSymbolic = "ref: ";
+
+std::string parentOf(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+std::string leafOf(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// The directory that `path` lies in, made as it is needed; none with errno where something is in the way.
+sandbox::Fd directoryFor(int base, const std::string& path) {
+  for (std::size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    const std::string part = path.substr(0, slash);
+    const sandbox::Fd above = openBeneath(base, parentOf(part), O_RDONLY | O_DIRECTORY);
+    if (!above) return {};
+    makeDirectory(above.get(), leafOf(part));
+  }
+  return openBeneath(base, parentOf(path), O_RDONLY | O_DIRECTORY);
+}
+
+void mustWrite(bool fact) {
+  if (!fact) throw Refusal{"not_writable", "reference"};
+}
+
+void makeFile(int parent, const std::string& name, const std::string& text) {
+  sandbox::Fd file = openBeneath(parent, name, O_WRONLY | O_CREAT | O_EXCL, 0644);
+  if (!file && errno == EEXIST && unlinkat(parent, name.c_str(), 0) == 0)
+    file = openBeneath(parent, name, O_WRONLY | O_CREAT | O_EXCL, 0644);
+  const auto size = static_cast<ssize_t>(text.size());
+  mustWrite(file && ::write(file.get(), text.data(), text.size()) == size && fchmod(file.get(), 0644) == 0 &&
+            fsync(file.get()) == 0);
+}
+
+}  // namespace
+
+// NAME.lock, as git's own: held with our words in it, so that after a crash it is known whose it is. It comes
+// to be with them, by a link.
+class RefWriter::Lock {
+ public:
+  Lock(int base, const std::string& name, const std::string& actionId)
+      : parent_(directoryFor(base, name)), leaf_(leafOf(name)), mine_(leaf_ + "." + actionId + ".lock") {
+    if (!parent_) throw repositoryRefused("reference_unreadable");
+    makeFile(parent_.get(), mine_, wordsOf(actionId));
+    const std::string lock = leaf_ + ".lock";
+    const bool taken = linkat(parent_.get(), mine_.c_str(), parent_.get(), lock.c_str(), 0) == 0;
+    const int error = errno;
+    unlinkat(parent_.get(), mine_.c_str(), 0);
+    if (!taken && error == EEXIST) throw Refusal{"locked", "ref_lock"};
+    mustWrite(taken);
+  }
+  ~Lock() {
+    unlinkat(parent_.get(), mine_.c_str(), 0);
+    unlinkat(parent_.get(), (leaf_ + ".lock").c_str(), 0);
+  }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+  [[nodiscard]] int parent() const { return parent_.get(); }
+  [[nodiscard]] const std::string& leaf() const { return leaf_; }
+
+  void replace(const std::string& text) const {
+    makeFile(parent_.get(), mine_, text);
+    // What was a folder of references and has none left.
+    unlinkat(parent_.get(), leaf_.c_str(), AT_REMOVEDIR);
+    mustWrite(renameat(parent_.get(), mine_.c_str(), parent_.get(), leaf_.c_str()) == 0 &&
+              fsync(parent_.get()) == 0);
+  }
+
+  static std::string wordsOf(const std::string& actionId) { return "factionos " + actionId + "\n"; }
+
+  static void removeLeft(int base, const std::string& name, const std::string& actionId) {
+    const sandbox::Fd parent = openBeneath(base, parentOf(name), O_RDONLY | O_DIRECTORY);
+    if (!parent) return;
+    const std::string lock = leafOf(name) + ".lock";
+    unlinkat(parent.get(), (leafOf(name) + "." + actionId + ".lock").c_str(), 0);
+    if (readSmall(parent.get(), lock, 128) == wordsOf(actionId)) unlinkat(parent.get(), lock.c_str(), 0);
+  }
+
+ private:
+  sandbox::Fd parent_;
+  std::string leaf_;
+  std::string mine_;
+};
+
+RefWriter::RefWriter(git_repository* repository, int gitDir, int commonDir, std::string actionId)
+    : repository_(repository), gitDir_(gitDir), commonDir_(commonDir), actionId_(std::move(actionId)) {
+  logs_ = "false";
+}
+
+RefWriter::RefWriter(git_repository* repository, const Place& place, std::string actionId)
+    : repository_(repository),
+      gitDir_(place.gitDir.handle.get()),
+      commonDir_(place.commonDir.handle.get()),
+      actionId_(std::move(actionId)),
+      logs_(place.config.logs) {}
+
+void RefWriter::identify(const std::string& committer) {
+  if (committer.find_first_of(std::string_view("\n\0", 2)) == std::string::npos && !committer.empty())
+    person_ = committer;
+}
+
+// A log that is there goes on; one that is not is begun as core.logAllRefUpdates says. Opened before anything
+// is changed, and written by what was opened.
+sandbox::Fd RefWriter::logOf(const std::string& name) const {
+  const auto isOf = [&name](std::string_view prefix) { return name.starts_with(prefix); };
+  const bool usual = name == "HEAD" || isOf("refs/heads/") || isOf("refs/remotes/") || isOf("refs/notes/");
+  const bool begin = logs_ == "always" ? !isOf("refs/factionos/") : usual && logs_ != "false";
+  const std::string path = "logs/" + name;
+  const sandbox::Fd parent = begin ? directoryFor(baseOf(name), path)
+                                   : openBeneath(baseOf(name), parentOf(path), O_RDONLY | O_DIRECTORY);
+  if (!parent && errno == ENOENT) return {};
+  const int flags = O_WRONLY | O_APPEND | O_NONBLOCK | (begin ? O_CREAT : 0);
+  sandbox::Fd log = parent ? openBeneath(parent.get(), leafOf(path), flags, 0644) : sandbox::Fd();
+  if (!log && errno == ENOENT) return {};
+  struct stat status {};
+  if (!log || fstat(log.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 1)
+    throw repositoryRefused("reflog_no_plain_file");
+  if (status.st_size == 0) static_cast<void>(fchmod(log.get(), 0644));
+  return log;
+}
+
+std::vector<sandbox::Fd> RefWriter::logsOf(const std::string& name) const {
+  std::vector<sandbox::Fd> logs;
+  logs.push_back(logOf(name));
+  if (name != "HEAD" && refStateOf(repository_, "HEAD") == std::string(kSymbolic) + name)
+    logs.push_back(logOf("HEAD"));
+  return logs;
+}
+
+std::string RefWriter::commitOf(const std::string& value) const {
+  std::string state =
+      value.starts_with(kSymbolic) ? refStateOf(repository_, value.substr(kSymbolic.size())) : value;
+  return state.size() == GIT_OID_HEXSZ ? state : std::string(GIT_OID_HEXSZ, '0');
+}
+
+void RefWriter::write(const RefEdit& ref, const std::string& message) const {
+  const Lock lock(baseOf(ref.name), ref.name, actionId_);
+  if (refStateOf(repository_, ref.name) != ref.before) throw Refusal{"state_moved", "ref_moved"};
+  if (ref.after.empty()) return remove(lock, ref.name);
+  if (ref.before.empty() && !ref.name.starts_with("refs/factionos/")) mustBeFree(ref.name);
+  const std::vector<sandbox::Fd> logs = logsOf(ref.name);
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  char zone[16];
+  std::strftime(zone, sizeof zone, "%z", &local);
+  const std::string line = commitOf(ref.before) + " " + commitOf(ref.after) + " " + person_ + " " +
+                           std::to_string(now) + " " + zone + "\t" + message + "\n";
+  lock.replace(ref.after + "\n");
+  for (const sandbox::Fd& log : logs)
+    if (log) mustWrite(::write(log.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size()));
+}
+
+void RefWriter::set(const std::string& name, const std::string& after) const {
+  write({name, refStateOf(repository_, name), after}, "factionos snapshot");
+}
+
+// No branch lies in another one: packed ones are no directories.
+void RefWriter::mustBeFree(const std::string& name) const {
+  for (std::size_t slash = name.find('/', 5); slash != std::string::npos; slash = name.find('/', slash + 1))
+    if (!refStateOf(repository_, name.substr(0, slash)).empty()) throw Refusal{"exists", "object_or_ref"};
+  const auto iterator =
+      make<ReferenceIterator>(git_reference_iterator_glob_new, repository_, (name + "/*").c_str());
+  const char* below = nullptr;
+  if (git_reference_next_name(&below, iterator.get()) == 0) throw Refusal{"exists", "object_or_ref"};
+}
+
+void RefWriter::remove(const Lock& lock, const std::string& name) const {
+  removePacked(name);
+  mustWrite(unlinkat(lock.parent(), lock.leaf().c_str(), 0) == 0 || errno == ENOENT);
+  const sandbox::Fd logs = openBeneath(baseOf(name), parentOf("logs/" + name), O_RDONLY | O_DIRECTORY);
+  if (logs) unlinkat(logs.get(), lock.leaf().c_str(), 0);
+}
+
+void RefWriter::removePacked(const std::string& name) const {
+  const auto text = readSmall(commonDir_, kPacked, kMostPackedBytes);
+  if (!text || text->find(" " + name + "\n") == std::string::npos) return;
+  const Lock lock(commonDir_, kPacked, actionId_);
+  const auto now = readSmall(commonDir_, kPacked, kMostPackedBytes);
+  mustWrite(now.has_value());
+  std::string kept;
+  bool dropped = false;
+  for (std::string_view rest = *now; !rest.empty();) {
+    const std::string_view line = rest.substr(0, std::min(rest.find('\n'), rest.size() - 1) + 1);
+    rest.remove_prefix(line.size());
+    dropped = line.ends_with(" " + name + "\n") || (dropped && line.starts_with('^'));  // what a tag peels to
+    if (!dropped) kept += line;
+  }
+  lock.replace(kept);
+}
+
+void RefWriter::removeLocks(const std::vector<std::string>& names) const {
+  for (const std::string& name : names) Lock::removeLeft(baseOf(name), name, actionId_);
+  Lock::removeLeft(commonDir_, kPacked, actionId_);
+}
+
+}  // namespace factionos::git
