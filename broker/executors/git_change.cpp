@@ -216,7 +216,10 @@ kj::Promise<EffectEnd> GitChangeEffect::lookUp(Failed failed, Why why, const sta
       .then([failed = std::move(failed),
              why](std::optional<schema::GitVerdict> verdict) mutable -> EffectEnd {
         auto& refused = failed.refused;
-        if (refused.code == ProblemCode::WORKER_MISBEHAVED) return std::move(failed);
+        if (refused.code == ProblemCode::WORKER_MISBEHAVED) {
+          failed.failure = nullptr;  // the problem's own
+          return std::move(failed);
+        }
         if (!verdict)
           return Failed{.refused = {.code = ProblemCode::TIMED_OUT,
                                     .detail = "Nobody can tell yet whether it happened; it is not run again.",

@@ -58,7 +58,14 @@ TEST(GitRefusal, AlternatesElsewhere) {
   git(other, {"init", "-q"});
   repo.broker.world.write(repo.folder() + "/.git/objects/info/alternates", other + "/.git/objects\n");
   EXPECT_EQ(repo.opened(), "repository_refused/alternates_outside");
-  EXPECT_EQ(GitWorker(repo.broker, repo.folder(), GitWorker::Access::READ, {other}).denial, "");
+  EXPECT_EQ(GitWorker(repo.broker, repo.folder(), GitWorker::Access::READ, {other}).denial,
+            "repository_refused/alternates_outside")
+      << "another workspace, which perhaps not everybody may read";
+  const std::string inside = repo.folder() + "/inside";
+  std::filesystem::create_directories(inside);
+  git(inside, {"init", "-q"});
+  repo.broker.world.write(repo.folder() + "/.git/objects/info/alternates", inside + "/.git/objects\n");
+  EXPECT_EQ(repo.opened(), "");
 }
 
 TEST(GitRefusal, FormatsByName) {
