@@ -3,6 +3,11 @@
 namespace factionos::walls {
 
 std::vector<Row> fileRows() {
+  // What a profile tries on files that none of its rules gives.
+  const std::vector<std::string_view> outside = {
+      "read-private",   "write-private",          "append-private",  "list-outside",
+      "create-outside", "make-directory-outside", "remove-outside",  "move-in",
+      "link-in",        "read-by-symlink",        "read-system-file"};
   std::vector<std::string_view> plain = kPlain;
   plain.emplace_back("gofer-plain");
   std::vector<std::string_view> spacious = kSpacious;
@@ -29,9 +34,7 @@ std::vector<Row> fileRows() {
        Layer::kLandlock,
        kRequired,
        Feature::kLandlock,
-       {"read-private", "write-private", "append-private", "list-outside", "create-outside",
-        "make-directory-outside", "remove-outside", "move-in", "link-in", "read-by-symlink",
-        "read-system-file"}},
+       outside},
       {"files.state",
        {"session-running"},
        "reads neither the broker's state nor any file but /proc, once its command runs",
@@ -45,18 +48,14 @@ std::vector<Row> fileRows() {
        Layer::kLandlock,
        kRequired,
        Feature::kLandlock,
-       {"read-private", "write-private", "append-private", "list-outside", "create-outside",
-        "make-directory-outside", "remove-outside", "move-in", "link-in", "read-by-symlink",
-        "read-system-file"}},
+       outside},
       {"files.outside",
        {"git-read", "git-write"},
        "reads and changes no file outside of its repository and where that may lie",
        Layer::kLandlock,
        kRequired,
        Feature::kLandlock,
-       {"read-private", "write-private", "append-private", "list-outside", "create-outside",
-        "make-directory-outside", "remove-outside", "move-in", "link-in", "read-by-symlink",
-        "read-system-file"}},
+       outside},
       {"files.state",
        {"file", "git-read", "git-write"},
        "reads and writes nothing of the broker's home",

@@ -79,7 +79,7 @@ struct Output {
   gapBytes @9 :UInt64;
   # Bytes between `after`, or the end of `head`, and `offset` that are not here.
   withheld @10 :Bool;
-  # The masker failed and shows nothing more of this session.
+  # The masker failed and shows nothing more.
 }
 
 struct ActionGet {

@@ -34,7 +34,7 @@ struct TerminalSession {
   inputCount @19 :UInt64;
   inputBytes @20 :UInt64;
   posture @21 :List(Text);
-  # Labels of what this session's sandbox could not have, such as "proc_shared".
+  # Labels of what its sandbox could not have, such as "proc_shared".
   denials @22 :List(Common.DenialCount);
   output @23 :Actions.Output;
   # In the selected session's detail alone.

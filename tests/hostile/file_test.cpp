@@ -3,8 +3,8 @@
 // whole, and the next request is served by another worker.
 #include <string>
 
-#include "live_broker.h"
 #include "tests/hostile/acts.h"
+#include "tests/hostile/family_worker.h"
 #include "tests/hostile/wire.h"
 
 namespace factionos::test {
@@ -12,20 +12,12 @@ namespace {
 
 using hostile::Act;
 
-constexpr const char* kPolicy = R"([[rule]]
-family = "*"
-operation = "*"
-decision = "allow"
-until = 2099-01-01T00:00:00Z
-reason = "the test's own"
-)";
-
-class HostileFile : public testing::Test {
+class HostileFile : public HostileFamilyWorker {
  protected:
-  void TearDown() override {
-    EXPECT_EQ(broker.cli({"audit", "verify"}).status, 0) << "the audit is whole";
-    const auto honest = ask("write", R"("path":"honest-)" + uniqueKey() + R"(","content":"x")", uniqueKey());
-    EXPECT_EQ(honest.status, 200) << "the broker serves on: " << honest.body;
+  HostileFile() : HostileFamilyWorker(FACTIONOS_HOSTILE_FILE) {}
+
+  Reply honestChange() override {
+    return ask("write", R"("path":"honest-)" + uniqueKey() + R"(","content":"x")", uniqueKey());
   }
 
   Reply ask(const std::string& operation, const std::string& members, const std::string& key = {}) {
@@ -34,15 +26,6 @@ class HostileFile : public testing::Test {
   Reply turnBad(const std::string& scenario, const std::string& argument = "x") {
     return ask("write", R"("path":"bad.)" + scenario + R"(","content":)" + json(argument), uniqueKey());
   }
-  void expectMisbehaved(const Reply& reply, const std::string& scenario) {
-    EXPECT_EQ(reply.code(), "worker_misbehaved") << scenario << reply.body;
-    const auto actions = broker.get("/v1/actions?limit=1", token);
-    EXPECT_EQ(actions.at("/actions/0/state"), "failed") << scenario << actions.body;
-    EXPECT_EQ(actions.at("/actions/0/failureCode"), "worker_misbehaved") << scenario;
-  }
-
-  LiveBroker broker{{.policy = kPolicy, .broker = FACTIONOS_HOSTILE_FILE}};
-  std::string token = broker.token("read,propose", "agent");
 };
 
 class HostileFileActs : public HostileFile, public testing::WithParamInterface<hostile::Rule> {};

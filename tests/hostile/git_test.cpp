@@ -4,23 +4,17 @@
 #include <cstdlib>
 #include <string>
 
-#include "live_broker.h"
 #include "tests/hostile/acts.h"
+#include "tests/hostile/family_worker.h"
 #include "tests/hostile/wire.h"
 
 namespace factionos::test {
 namespace {
 
-constexpr const char* kPolicy = R"([[rule]]
-family = "*"
-operation = "*"
-decision = "allow"
-until = 2099-01-01T00:00:00Z
-reason = "the test's own"
-)";
-
-class HostileGit : public testing::Test {
+class HostileGit : public HostileFamilyWorker {
  protected:
+  HostileGit() : HostileFamilyWorker(FACTIONOS_HOSTILE_GIT) {}
+
   void SetUp() override {
     const std::string line =
         "cd '" + broker.workspace() +
@@ -29,11 +23,7 @@ class HostileGit : public testing::Test {
         "a@example.org && echo x > f && git add f && git commit -q -m first";
     ASSERT_EQ(std::system(line.c_str()), 0);
   }
-  void TearDown() override {
-    EXPECT_EQ(broker.cli({"audit", "verify"}).status, 0) << "the audit is whole";
-    const auto honest = ask("branch-create", R"("branch":"honest")", uniqueKey());
-    EXPECT_EQ(honest.status, 200) << "the broker serves on: " << honest.body;
-  }
+  Reply honestChange() override { return ask("branch-create", R"("branch":"honest")", uniqueKey()); }
 
   Reply ask(const std::string& operation, const std::string& members, const std::string& key = {}) {
     return broker.post("/v1/git/" + operation,
@@ -46,15 +36,6 @@ class HostileGit : public testing::Test {
   Reply turnBadReading(const std::string& scenario, const std::string& argument = "x") {
     return ask("diff", R"("from":"bad.)" + scenario + R"(","to":)" + json(argument));
   }
-  void expectMisbehaved(const Reply& reply, const std::string& scenario) {
-    EXPECT_EQ(reply.code(), "worker_misbehaved") << scenario << reply.body;
-    const auto actions = broker.get("/v1/actions?limit=1", token);
-    EXPECT_EQ(actions.at("/actions/0/state"), "failed") << scenario << actions.body;
-    EXPECT_EQ(actions.at("/actions/0/failureCode"), "worker_misbehaved") << scenario;
-  }
-
-  LiveBroker broker{{.policy = kPolicy, .broker = FACTIONOS_HOSTILE_GIT}};
-  std::string token = broker.token("read,propose", "agent");
 };
 
 class HostileGitActs : public HostileGit, public testing::WithParamInterface<hostile::Rule> {};
