@@ -9,7 +9,7 @@ using Session = import "session.capnp";
 using Container = import "container.capnp";
 $Cxx.namespace("factionos::schema");
 
-enum Role { unspecified @0; front @1; pty @2; session @3; git @4; file @5; container @6; }
+enum Role { unspecified @0; front @1; pty @2; session @3; git @4; file @5; container @6; probe @7; }
 # The launcher's fixed table has one row for each role that this build has; any other answer is denied "role_unknown".
 
 struct WorkerScope {
@@ -79,9 +79,12 @@ interface Launcher {
   support @2 () -> (support :Session.KernelSupport);
   # What this kernel has, asked by system calls in throw-away children.
 
-  setEngines @3 (engines :List(EngineSocket)) -> (denial :Common.Denial);
+  setEngines @3 (engines :List(EngineSocket), appleProgram :Text) -> (denial :Common.Denial);
   # Once, at most one of a kind, and before anything else was started: from then on the paths are fixed. Denied "engines_fixed" after that,
-  # "engine_invalid" for a path that is not absolute or too long for a socket. Whether something listens there is not looked at.
+  # "engine_invalid" for a path that is not absolute or too long (of a socket; of the program: 4095 bytes). Whether something listens there is
+  # not looked at. `appleProgram`: what the role `probe` starts, empty for none; start() of that role takes the scope `none`, opens this path and
+  # refuses it as "program_unknown" (none was named), "program_missing" or "program_untrusted" (not a regular file that may be executed, of
+  # root or of the broker's user, that nobody else can write).
 
   engine @4 (engine :Container.EngineKind) -> (connector :Container.EngineConnector, denial :Common.Denial);
   # Connects to that engine's socket and to nothing else. Denied "engine_unknown" where setEngines() named none. For the container worker: start() it
