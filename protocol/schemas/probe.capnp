@@ -24,7 +24,7 @@ struct ProbeAnswer {
   # answered: whether the runtime's own service is up, as the program says.
 }
 
-interface Probe {
+interface RuntimeProbe {
   ask @0 (deadlineMs :UInt32) -> (answer :ProbeAnswer);
   # Starts `PROGRAM system version --format json`; 10 to 10000 ms. It and all below it are gone when this answers. One call at a time: another
   # waits. Never fails but for a deadline out of its range.
