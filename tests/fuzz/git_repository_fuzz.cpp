@@ -153,6 +153,12 @@ extern "C" const char* __lsan_default_suppressions() {
   return "leak:libgit2\nleak:libpcre2\n";
 }
 
+// As under the worker's RLIMIT_DATA (workers/git/policy.cpp): more than all that it may have is refused,
+// which libgit2 answers as an error.
+extern "C" const char* __asan_default_options() {
+  return "allocator_may_return_null=1:max_allocation_size_mb=2047";
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const bool ready = (git::startLibrary(), true);
   if (!ready) std::abort();

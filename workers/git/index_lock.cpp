@@ -2,8 +2,11 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
+#include <cstring>
 #include <ctime>
 
+#include <endian.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -56,6 +59,22 @@ std::string fingerprintOf(int gitDir) {
   return text;
 }
 
+void refuseOverstated(int gitDir) {
+  // gitformat-index: "DIRC", a version, the number of entries; each has 62 bytes before its name, in every
+  // version.
+  constexpr std::size_t kLeastEntry = 62;
+  const sandbox::Fd file = openBeneath(gitDir, "index", O_RDONLY | O_NONBLOCK);
+  std::array<unsigned char, 12> head{};
+  struct stat status {};
+  if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      pread(file.get(), head.data(), head.size(), 0) != static_cast<ssize_t>(head.size()))
+    return;
+  std::uint32_t entries = 0;
+  std::memcpy(&entries, &head[8], sizeof entries);
+  if (be32toh(entries) > static_cast<std::uint64_t>(status.st_size) / kLeastEntry)
+    throw repositoryRefused("index_unreadable");
+}
+
 void refuseIfLocked(int gitDir) {
   struct stat status {};
   if (fstatat(gitDir, kLock, &status, AT_SYMLINK_NOFOLLOW) != 0) return;
@@ -75,6 +94,7 @@ IndexLock::IndexLock(const Place& place, git_repository* repository, const std::
     mustWrite(write(lock.get(), words.data(), words.size()) == static_cast<ssize_t>(words.size()));
     unlinkat(gitDir_, kCopy, 0);
     unlinkat(gitDir_, kCopyLock, 0);
+    refuseOverstated(gitDir_);
     copyIndex(gitDir_);
     index_ = make<Index>(git_index_open, copy_.c_str());
     must(git_repository_set_index(repository, index_.get()));

@@ -11,6 +11,10 @@ namespace factionos::git {
 // The numbers in the index's last bytes, its size and its time: another one after any change.
 std::string fingerprintOf(int gitDir);
 
+// Throws repositoryRefused "index_unreadable" for an index whose first bytes claim more entries than the file
+// has room for: libgit2 takes memory for as many before it reads the first. None at all is an index too.
+void refuseOverstated(int gitDir);
+
 // Denied "locked" with the age of a lock that is there: whose it is can't be told, so it is never removed.
 void refuseIfLocked(int gitDir);
 

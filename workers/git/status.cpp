@@ -2,6 +2,7 @@
 #include <map>
 
 #include "workers/git/deltas.h"
+#include "workers/git/index_lock.h"
 #include "workers/git/operations.h"
 #include "workers/git/sparse.h"
 #include "workers/git/texts.h"
@@ -74,6 +75,7 @@ void fillRow(const std::string& path, const Row& row, schema::GitStatusEntry::Bu
 }  // namespace
 
 Index Opened::index() const {
+  refuseOverstated(place.gitDir.handle.get());
   auto index = make<Index>(git_repository_index, repository);
   // What was unmarked once may have gone since.
   must(git_index_read(index.get(), isSparseCheckout(repository) ? 1 : 0));

@@ -90,6 +90,23 @@ TEST(GitDamage, AnIndexIsRefusedOrRead) {
   EXPECT_GT(damageEach(repo, repo.folder() + "/.git/index", 23), 0U);
 }
 
+// libgit2 takes memory for as many entries as the first bytes claim.
+TEST(GitDamage, AnIndexThatClaimsMoreThanItHasRoomForIsRefused) {
+  Repo repo;
+  const std::string path = repo.folder() + "/.git/index";
+  const std::string whole = contentOf(path);
+  for (const char* claimed : {"\x01\x00\x00\x00", "\xff\xff\xff\xff"}) {
+    std::string overstated = whole;
+    overstated.replace(8, 4, std::string_view(claimed, 4));
+    replace(path, overstated);
+    GitWorker worker(repo.broker, repo.folder());
+    EXPECT_EQ(denialOf(worker, worker.repository.statusRequest()), "repository_refused/index_unreadable");
+    EXPECT_EQ(denialOf(worker, worker.repository.diffRequest()), "repository_refused/index_unreadable");
+  }
+  replace(path, whole);
+  EXPECT_FALSE(readEverything(repo, "whole again"));
+}
+
 TEST(GitDamage, PacksAndTheirIndexesAreRefusedOrNotNeeded) {
   Repo repo;
   git(repo.folder(), {"gc", "-q"});
