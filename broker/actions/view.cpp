@@ -4,6 +4,9 @@
 #include <array>
 #include <vector>
 
+#include "protocol/interactive_programs.h"
+
+
 namespace factionos::actions {
 namespace {
 
@@ -31,12 +34,6 @@ constexpr std::array kStates{
     Pair{state::ActionState::kTimedOut, schema::ActionState::TIMED_OUT},
     Pair{state::ActionState::kUnknown, schema::ActionState::UNKNOWN},
 };
-
-// Programs that read commands from their terminal, and those that start whatever their arguments name.
-constexpr std::array<std::string_view, 29> kInteractive{
-    "bash", "sh",   "dash", "zsh",  "fish",  "ksh",     "busybox", "python", "pypy",  "node",
-    "deno", "bun",  "irb",  "ruby", "perl",  "php",     "lua",     "psql",   "mysql", "sqlite",
-    "gdb",  "lldb", "tmux", "env",  "nohup", "timeout", "xargs",   "script", "screen"};
 
 // The sentences of the card. What the approval does not cover is said before it is given.
 constexpr Literal kLaterReads =
@@ -223,9 +220,7 @@ std::optional<audit::Label> targetOf(std::string_view workspace, const audit::La
 bool isInteractive(std::string_view programLabel) {
   // A file of the workspace is whatever somebody made it.
   if (programLabel.starts_with("workspace")) return true;
-  const auto last = programLabel.find_last_not_of("0123456789.");  // python3.11
-  const auto name = programLabel.substr(0, last == std::string_view::npos ? 0 : last + 1);
-  return std::ranges::find(kInteractive, name) != kInteractive.end();
+  return findInteractiveProgram(programLabel) != nullptr;
 }
 
 template <Boundary B>

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "protocol/interactive_programs.h"
 #include "workers/session/script_operand.h"
 #include "workers/session/shebang.h"
 #include "workers/session/system_paths.h"
@@ -156,31 +157,16 @@ std::optional<Denied> coverInterpreter(Prepared& prepared, const Shebang& sheban
   return cover(prepared, "interpreter", std::move(interpreter.file));
 }
 
-// Names of programs that read commands from their terminal unless they are given something to run.
 Interactive interactivity(std::string_view program, const std::vector<std::string>& argv) {
-  constexpr std::array kShells = {"sh",    "bash",   "dash",   "zsh",     "ksh",   "fish",  "ash",   "csh",
-                                  "tcsh",  "python", "node",   "ruby",    "irb",   "perl",  "php",   "lua",
-                                  "ghci",  "psql",   "gdb",    "sqlite3", "bc",    "ftp",   "ssh",   "telnet",
-                                  "mysql", "ed",     "vi",     "vim",     "nano",  "emacs", "less",  "more",
-                                  "top",   "htop",   "screen", "tmux",    "julia", "R",     "scheme"};
-  const bool known = std::ranges::any_of(kShells, [program](std::string_view name) {
-    if (!program.starts_with(name)) return false;
-    return program.substr(name.size()).find_first_not_of("0123456789.") == std::string_view::npos;
-  });
-  if (!known) return Interactive::kNo;
+  const InteractiveProgram* const known = findInteractiveProgram(program);
+  if (known == nullptr || known->operand == Operand::kContents) return Interactive::kNo;
   for (std::size_t i = 1; i < argv.size(); ++i) {
     const std::string_view argument = argv[i];
     if (argument == "-i" || argument == "-s") return Interactive::kYes;
     if (argument.starts_with("-c") || argument.starts_with("-e") || argument.starts_with("-m"))
       return Interactive::kNo;
-    // Editors, pagers and debuggers take a file and read the terminal all the same; interpreters take a
-    // script instead.
-    if (!argument.starts_with("-")) {
-      constexpr std::array kReadAnyway = {"gdb", "vi",   "vim",   "nano",    "emacs", "less",   "more",
-                                          "ed",  "psql", "mysql", "sqlite3", "ssh",   "telnet", "ftp"};
-      return std::ranges::find(kReadAnyway, program) != kReadAnyway.end() ? Interactive::kYes
-                                                                          : Interactive::kNo;
-    }
+    if (!argument.starts_with("-"))
+      return known->operand == Operand::kData ? Interactive::kYes : Interactive::kNo;
   }
   return Interactive::kYes;
 }

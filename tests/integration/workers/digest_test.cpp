@@ -362,6 +362,8 @@ TEST(Program, ShellsWithoutAScriptAreInteractive) {
   EXPECT_TRUE(broker.prepare(argv({"bash", "-i"})).interactive);
   EXPECT_FALSE(broker.prepare(argv({"sh", "job.sh"})).interactive);
   EXPECT_FALSE(broker.prepare(argv({"sh", "-c", "true"})).interactive);
+  EXPECT_TRUE(broker.prepare(argv({"more", "job.sh"})).interactive) << "it takes commands beside a file";
+  EXPECT_FALSE(broker.prepare(argv({"env", "true"})).interactive) << "what it starts is another's to judge";
   EXPECT_FALSE(broker.prepare(argv({"ls"})).interactive);
 }
 
