@@ -8,6 +8,7 @@
 #include "broker/cli/commands.h"
 #include "broker/home/user.h"
 #include "broker/walls/guarantees.h"
+#include "broker/walls/verify_json.h"
 #include "sandbox/verify/report.h"
 
 namespace factionos::cli {
@@ -66,7 +67,7 @@ int verify(const Context& context, const VerifyOptions& options) {
     throw Stop(kNotEnforced, std::string("nothing could be put to the proof: ") + error.what());
   }
   if (context.json() || options.format == "json") {
-    proof::writeJson(std::cout, report, subjects);
+    std::cout << walls::verifyJson(report, subjects);
   } else if (options.format == "junit") {
     proof::writeJunit(std::cout, report, subjects);
   } else {

@@ -1,4 +1,5 @@
-// A report in words and for machines. Holds labels and numbers: no path, no name of this machine or user.
+// A report in words and for CI; as JSON: broker/walls/verify_json.h. Holds labels and numbers: no path, no
+// name of this machine or user.
 #pragma once
 
 #include <iosfwd>
@@ -9,9 +10,6 @@ namespace factionos::sandbox::verify {
 
 // For a person, to be pasted into a review.
 void writeText(std::ostream& out, const Report& report, std::span<const Subject> subjects);
-
-// docs/sandbox-verify.schema.json says what it holds.
-void writeJson(std::ostream& out, const Report& report, std::span<const Subject> subjects);
 
 // One suite a profile, one case a guarantee. What does not count and is not enforced is skipped there, the
 // rest fails.

@@ -300,6 +300,14 @@ std::size_t Report::count(Verdict verdict) const {
       findings, [verdict](const Finding& finding) { return finding.verdict == verdict; }));
 }
 
+std::vector<const Finding*> Report::findingsOf(std::string_view profile) const {
+  std::vector<const Finding*> own;
+  for (const Finding& finding : findings) {
+    if (finding.guarantee->profile == profile) own.push_back(&finding);
+  }
+  return own;
+}
+
 bool Report::passed() const {
   bool any = false;
   for (const Finding& finding : findings) {

@@ -78,6 +78,8 @@ struct Report {
 
   [[nodiscard]] std::size_t probes() const;
   [[nodiscard]] std::size_t count(Verdict verdict) const;
+  // Of one profile, in the same order; borrowed.
+  [[nodiscard]] std::vector<const Finding*> findingsOf(std::string_view profile) const;
   [[nodiscard]] bool passed() const;  // all that count are enforced, and there is one
 };
 
