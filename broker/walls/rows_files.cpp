@@ -71,7 +71,7 @@ std::vector<Row> fileRows() {
        Feature::kNone,
        {"set-user-id", "create-set-group-id"}},
       {"files.unreadable-modes",
-       {"file", "git-read", "git-write"},
+       {"file", "git-read", "git-write", "gofer", "gofer-plain"},
        "makes no file by a call whose mode a filter can't read",
        Layer::kSeccomp,
        kRequired,

@@ -4,9 +4,7 @@
 #include <optional>
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "workers/session/file_calls.h"
@@ -40,38 +38,67 @@ bool isOwnTerminal(const Location& location) {
   return location.directory == "/dev" && location.name == "tty";
 }
 
-// As open() passes over what it does not know; openat2(), which can keep from following a link without
-// leaving a trace of that in the file's flags, does not.
-open_how howOf(const Opening& opening) {
-  constexpr int kLargeFile = 0100000;  // glibc's is 0 here; the kernel sets it for open()
-  constexpr int kKnown = O_ACCMODE | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND | O_NONBLOCK | O_SYNC |
-                         O_ASYNC | O_DIRECT | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC | O_TMPFILE;
-  constexpr mode_t kPlainModes = 01777;
-  open_how how{};
-  how.flags = static_cast<unsigned>((opening.flags & kKnown) | kLargeFile | O_CLOEXEC | O_NOCTTY);
-  // Who asks for a set-id bit was refused by the number; here it is kept from the one call that no filter
-  // reads.
-  if ((opening.flags & O_CREAT) != 0 || isUnnamed(opening.flags)) how.mode = opening.mode & kPlainModes;
-  return how;
+// What of a caller's flags goes to the kernel: all that a file is opened with, never O_PATH.
+Opening grantedOf(const Opening& opening) {
+  constexpr int kKnown = O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_APPEND | O_NONBLOCK | O_SYNC | O_ASYNC |
+                         O_DIRECT | O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_TMPFILE;
+  constexpr mode_t kPlainModes = 01777;  // who asks for a set-id bit was refused by the number
+  return {(opening.flags & kKnown) | O_CLOEXEC | O_NOCTTY, opening.mode & kPlainModes};
 }
 
-sandbox::Fd openFile(const Location& location, open_how how) {
-  if (!location.file) {
-    how.resolve = RESOLVE_NO_SYMLINKS;
-    return sandbox::Fd(static_cast<int>(
-        syscall(SYS_openat2, location.parent.get(), location.last().c_str(), &how, sizeof how)));
+// Of what is there already.
+int withoutMaking(int flags) {
+  return isUnnamed(flags) ? flags : flags & ~(O_CREAT | O_EXCL);
+}
+
+// The very file, whatever its name leads to by now.
+sandbox::Fd reopen(int file, const Opening& opening) {
+  const std::string own = "/proc/self/fd/" + std::to_string(file);
+  return sandbox::Fd(::open(own.c_str(), withoutMaking(opening.flags) & ~O_NOFOLLOW, opening.mode));
+}
+
+sandbox::Fd failedWith(int error) {
+  errno = error;
+  return {};
+}
+
+// What is there under that name. A link is none of what may be opened. O_NOFOLLOW would say the same, but is
+// seen in a file's flags ever after: it is used for who asked for it.
+sandbox::Fd openThere(const Location& location, const Opening& opening) {
+  const sandbox::Fd found(
+      openat(location.parent.get(), location.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  if (!found || fstat(found.get(), &status) != 0) return {};
+  if (S_ISLNK(status.st_mode)) return failedWith(ELOOP);
+  if (S_ISDIR(status.st_mode) && (opening.flags & O_CREAT) != 0) return failedWith(EISDIR);
+  const int flags = opening.flags | (location.trailingSlash ? O_DIRECTORY : 0);
+  if ((flags & O_NOFOLLOW) == 0) return reopen(found.get(), {flags, opening.mode});
+  return sandbox::Fd(
+      openat(location.parent.get(), location.name.c_str(), withoutMaking(flags), opening.mode));
+}
+
+// O_EXCL follows no link. Made by somebody meanwhile, or gone: once more.
+sandbox::Fd openOrMake(const Location& location, const Opening& opening) {
+  constexpr int kRounds = 100;
+  for (int round = 0; round < kRounds; ++round) {
+    sandbox::Fd made(
+        openat(location.parent.get(), location.last().c_str(), opening.flags | O_EXCL, opening.mode));
+    if (made || errno != EEXIST || (opening.flags & O_EXCL) != 0) return made;
+    sandbox::Fd there = openThere(location, opening);
+    if (there || errno != ENOENT) return there;
   }
-  const std::string own = "/proc/self/fd/" + std::to_string(location.file.get());
-  how.flags &= ~static_cast<unsigned>(O_CREAT | O_EXCL | O_NOFOLLOW);
-  how.mode = 0;
-  return sandbox::Fd(static_cast<int>(syscall(SYS_openat2, AT_FDCWD, own.c_str(), &how, sizeof how)));
+  return failedWith(EAGAIN);
+}
+
+sandbox::Fd openFile(const Location& location, const Opening& opening) {
+  if (location.file) return reopen(location.file.get(), opening);
+  return (opening.flags & O_CREAT) != 0 ? openOrMake(location, opening) : openThere(location, opening);
 }
 
 // So that nothing waits: the gofer has others to serve.
 sandbox::Fd openNow(const Location& location, const Opening& opening) {
-  open_how how = howOf(opening);
-  how.flags |= O_NONBLOCK;
-  return openFile(location, how);
+  const Opening granted = grantedOf(opening);
+  return openFile(location, {granted.flags | O_NONBLOCK, granted.mode});
 }
 
 void waitAWhile(long& wait) {
@@ -182,7 +209,7 @@ void FileCalls::openLater(const Caller& caller, const Location& location, const 
   long wait = kFirstWait;
   while (caller.isValid()) {
     sandbox::Fd file =
-        waiting == Waiting::kHere ? openNow(location, opening) : openFile(location, howOf(opening));
+        waiting == Waiting::kHere ? openNow(location, opening) : openFile(location, grantedOf(opening));
     const int error = file ? 0 : errno;
     if (file) give(caller, std::move(file), opening);
     if (error != 0 && error != ENXIO && error != EWOULDBLOCK) setting_.listener.fail(caller.call().id, error);

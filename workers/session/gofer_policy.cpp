@@ -25,13 +25,14 @@ sandbox::Family without(sandbox::Family family, std::initializer_list<int> numbe
   return family;
 }
 
-// Of a mode everything but the set-user-id and the set-group-id bit. openat2(), with which it makes files and
-// whose mode no filter sees, gets none of them (file_calls_open.cpp).
+// Of a mode everything but the set-user-id and the set-group-id bit. openat2(), whose mode no filter sees, is
+// not among its calls.
 sandbox::Family nodes() {
   constexpr std::uint64_t kSetId = S_ISUID | S_ISGID;
   constexpr std::uint64_t kMakes = O_CREAT | (O_TMPFILE & ~O_DIRECTORY);
   return {"nodes",
           {{SYS_openat, {sandbox::masked(2, kMakes, 0)}},
+           {SYS_openat, {sandbox::masked(3, kSetId, 0)}},
            {SYS_mknodat, {sandbox::masked(2, kSetId, 0)}},
            {SYS_bind, {}},
            {SYS_fchdir, {}},
@@ -48,7 +49,8 @@ sandbox::SeccompPolicy goferCalls() {
       allow(families::base(), "memory, time, ending"),
       allow(families::readWrite(), "its line, the count of denials"),
       allow(families::signals(), "SIGCHLD"),
-      allow(without(families::filesRead(), {SCMP_SYS(open), SYS_openat}), "walks a caller's path"),
+      allow(without(families::filesRead(), {SCMP_SYS(open), SYS_openat, SYS_openat2}),
+            "walks a caller's path"),
       allow(without(families::filesWrite(), {SYS_fchmod, SYS_fchmodat, sandbox::calls::kFchmodat2}),
             "what callers ask for"),
       allow(nodes(), "the same"),

@@ -7,10 +7,8 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "workers/session/resolve.h"
@@ -82,7 +80,9 @@ int Walk::settle(sandbox::Fd start, std::string path, Location& location) {
   return location.directory.empty() ? ENOENT : 0;
 }
 
-// The kernel walks where no link is in the way, which is nearly always.
+// The kernel walks where no link is in the way, which is nearly always; whether there was one is seen by
+// where it came to. What failed may have failed by a link that leads a caller elsewhere. (openat2() could
+// keep from following: gofer_policy.cpp has why it is not ours.)
 int Walk::parentOf(sandbox::Fd start, std::string_view path, sandbox::Fd& parent) {
   std::string rest(path);
   rest.erase(0, rest.find_first_not_of('/') == std::string::npos ? rest.size() : rest.find_first_not_of('/'));
@@ -90,12 +90,8 @@ int Walk::parentOf(sandbox::Fd start, std::string_view path, sandbox::Fd& parent
     parent = std::move(start);
     return 0;
   }
-  open_how how{};
-  how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
-  how.resolve = RESOLVE_NO_SYMLINKS;
-  parent.reset(static_cast<int>(syscall(SYS_openat2, start.get(), rest.c_str(), &how, sizeof how)));
-  if (parent) return 0;
-  if (errno != ELOOP) return errno;
+  parent = openPath(start.get(), rest, O_DIRECTORY);
+  if (parent && ledByNames(start.get(), rest, parent.get())) return 0;
   while (!rest.empty()) {
     if (const int error = step(start, rest); error != 0) return error;
   }

@@ -6,10 +6,8 @@
 #include <climits>
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <pwd.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "workers/session/gofer_policy.h"
@@ -36,14 +34,16 @@ std::string pathOf(const Location& location) {
   return location.directory == "/" ? "/" + location.name : location.directory + "/" + location.name;
 }
 
+bool isLink(int file) {
+  struct stat status {};
+  return fstat(file, &status) == 0 && S_ISLNK(status.st_mode);
+}
+
 // What a relative path leads to without a link and without "..", is where the caller is, which is its own.
 bool isWithoutLinks(int start, const std::string& path) {
   if (path.starts_with("..") || path.find("/..") != std::string::npos) return false;
-  open_how how{};
-  how.flags = O_PATH | O_CLOEXEC;
-  how.resolve = RESOLVE_NO_SYMLINKS;
-  const sandbox::Fd file(static_cast<int>(syscall(SYS_openat2, start, path.c_str(), &how, sizeof how)));
-  return file || errno != ELOOP;
+  const sandbox::Fd file(openat(start, path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  return file && ledByNames(start, path, file.get()) && !isLink(file.get());
 }
 
 bool isLast(const Location& location, mode_t& mode) {

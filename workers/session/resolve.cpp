@@ -48,6 +48,20 @@ std::string realPath(int descriptor) {
   return {buffer.data(), static_cast<std::size_t>(size)};
 }
 
+bool ledByNames(int start, std::string_view path, int file) {
+  std::string expected = path.starts_with('/') ? "/" : realPath(start);
+  if (expected.empty()) return false;
+  while (!path.empty()) {
+    const std::string_view part = path.substr(0, path.find('/'));
+    path.remove_prefix(std::min(part.size() + 1, path.size()));
+    if (part == "..") return false;
+    if (part.empty() || part == ".") continue;
+    if (expected != "/") expected += '/';
+    expected += part;
+  }
+  return realPath(file) == expected;
+}
+
 sandbox::Fd openBeneath(int directory, const std::string& path, int flags) {
   open_how how{};
   how.flags = static_cast<unsigned>(flags | O_CLOEXEC);

@@ -59,6 +59,9 @@ class Resolver {
 // The path that the kernel knows an open descriptor by; empty if it was removed or has none.
 std::string realPath(int descriptor);
 
+// Whether a path led from `start` to what is open as `file` by the names in it alone: no link, no "..".
+bool ledByNames(int start, std::string_view path, int file);
+
 // openat2 below `directory`: no "..", symbolic link or mount trick leads out, no magic link is followed.
 // Empty on failure with errno set.
 sandbox::Fd openBeneath(int directory, const std::string& path, int flags);
