@@ -69,6 +69,16 @@ bool take(Need need, int abi, int sinceAbi, std::string_view label, const char* 
   return false;
 }
 
+bool isEveryPort(const std::vector<PortRange>& ranges) {
+  return std::ranges::any_of(ranges, [](PortRange range) { return range.first == 0 && range.last == 65535; });
+}
+
+// What a layer does not handle it lets pass, as 65,536 rules would: a tenth of a second and some megabytes of
+// the kernel's for each process that enters.
+std::uint64_t handledOf(const TcpRules& tcp) {
+  return (isEveryPort(tcp.bind) ? 0 : kBindTcp) | (isEveryPort(tcp.connect) ? 0 : kConnectTcp);
+}
+
 RulesetAttributes decide(const LandlockPolicy& policy, LandlockPosture& posture) {
   RulesetAttributes attributes;
   if (policy.files.scope == FileScope::kListedOnly) {
@@ -83,7 +93,7 @@ RulesetAttributes decide(const LandlockPolicy& policy, LandlockPosture& posture)
   }
   posture.tcpEnforced =
       take(policy.tcp.need, posture.abi, kAbiOfTcp, "landlock_tcp", "landlock_tcp_missing", posture);
-  if (posture.tcpEnforced) attributes.handledNetwork = kBindTcp | kConnectTcp;
+  if (posture.tcpEnforced) attributes.handledNetwork = handledOf(policy.tcp);
   posture.abstractSocketsScoped = take(policy.scopes.abstractSockets, posture.abi, kAbiOfScopes,
                                        "landlock_scope_abstract_sockets", "landlock_scope_missing", posture);
   if (posture.abstractSocketsScoped) attributes.scoped |= kScopeAbstractSocket;
@@ -187,10 +197,11 @@ LandlockPosture restrictByLandlock(const LandlockPolicy& policy) {
   } else if (attributes.handledFiles != 0) {
     addFileRule(ruleset.get(), allowPath("/", access::kRefer, "as without this layer"), access::kRefer);
   }
-  if (posture.tcpEnforced) {
-    addPortRules(ruleset.get(), policy.tcp.bind, kBindTcp);
-    addPortRules(ruleset.get(), policy.tcp.connect, kConnectTcp);
-  }
+  const auto handles = [&attributes](std::uint64_t right) {
+    return (attributes.handledNetwork & right) != 0;
+  };
+  if (handles(kBindTcp)) addPortRules(ruleset.get(), policy.tcp.bind, kBindTcp);
+  if (handles(kConnectTcp)) addPortRules(ruleset.get(), policy.tcp.connect, kConnectTcp);
   checked(Step::kLandlock, syscall(calls::kLandlockRestrictSelf, ruleset.get(), 0U), "landlock_refused");
   posture.active = true;
   return posture;

@@ -132,13 +132,35 @@ TEST(Landlock, EveryPortButOne) {
     enter(networkPolicy({Need::kRequired, {{0, 65535}}, everyPortBut(own)}));
     notes.numbers[0] = connectErrno(open);
     notes.numbers[1] = connectErrno(own);
+    notes.numbers[2] = bindErrno(0);
+    notes.numbers[3] = bindErrno(43210);
     return 0;
   });
   ASSERT_EQ(outcome.exitStatus, 0);
   EXPECT_EQ(outcome.notes.numbers[0], 0);
   EXPECT_EQ(outcome.notes.numbers[1], EACCES);
+  EXPECT_EQ(outcome.notes.numbers[2], 0);
+  EXPECT_EQ(outcome.notes.numbers[3], 0);
   EXPECT_EQ(everyPortBut(0).size(), 1U);
   EXPECT_EQ(everyPortBut(65535).size(), 1U);
+}
+
+// Every port needs no rule of its own; what the other direction lists holds all the same.
+TEST(Landlock, EveryPortToConnectToAndNoneToListenOn) {
+  if (landlockAbi() < 4) ABSENT("Landlock below ABI 4");
+  std::uint16_t open = 0;
+  const Fd first = listenAnywhere(open);
+  const Outcome outcome = inChild([open](Notes& notes) {
+    const Posture posture = enter(networkPolicy({Need::kRequired, {}, {{0, 65535}}}));
+    notes.numbers[0] = posture.landlock.tcpEnforced ? 1 : 0;
+    notes.numbers[1] = connectErrno(open);
+    notes.numbers[2] = bindErrno(0);
+    return 0;
+  });
+  ASSERT_EQ(outcome.exitStatus, 0);
+  EXPECT_EQ(outcome.notes.numbers[0], 1);
+  EXPECT_EQ(outcome.notes.numbers[1], 0);
+  EXPECT_EQ(outcome.notes.numbers[2], EACCES);
 }
 
 int connectAbstract(const std::string& name) {
