@@ -111,10 +111,9 @@ struct LogErrors final : public kj::TaskSet::ErrorHandler {
 };
 
 std::optional<Unready> noSandbox(const Readiness& readiness) {
-  const Refused refused{.code = schema::ProblemCode::SANDBOX_UNAVAILABLE};
-  if (readiness.landlockAbi == 0) return Unready{.reason = "landlock_missing", .refused = refused};
-  if (!readiness.seccomp) return Unready{.reason = "seccomp_missing", .refused = refused};
-  return std::nullopt;
+  const redaction::Literal reason = readiness.whyNoSandbox();
+  if (reason.empty()) return std::nullopt;
+  return Unready{.reason = reason, .refused = {.code = schema::ProblemCode::SANDBOX_UNAVAILABLE}};
 }
 
 std::optional<Unready> notMasked(const MaskRules& masks) {
@@ -138,7 +137,7 @@ ExecutorTable executorTable(const Readiness& readiness, const MaskRules& masks, 
   ExecutorTable table;
   table.add(policy::Family::kTerminal, [&readiness, &masks]() -> std::optional<Unready> {
     if (auto unready = noSandbox(readiness)) return unready;
-    if (!readiness.pty)
+    if (!readiness.pty())
       return Unready{.reason = "pty_unavailable", .refused = {.code = schema::ProblemCode::PTY_UNAVAILABLE}};
     return notMasked(masks);
   });
@@ -286,8 +285,8 @@ int serve(Gathered gathered) {
                 static_cast<unsigned>(gathered.listeners.port));
     std::fflush(stdout);
   }
-  log(Level::kInfo, "serving",
-      {{"port", std::uint64_t{gathered.listeners.port}}, {"landlock", std::uint64_t{readiness.landlockAbi}}});
+  const auto landlock = static_cast<std::uint64_t>(readiness.kernel.landlockAbi);
+  log(Level::kInfo, "serving", {{"port", std::uint64_t{gathered.listeners.port}}, {"landlock", landlock}});
 
   end = terminate.exclusiveJoin(kj::mv(interrupt))
             .then([](int) { return End::kSignal; })

@@ -14,24 +14,21 @@
 #include "broker/identity/token.h"
 #include "broker/orchestration/events.h"
 #include "broker/tasks/task_queue.h"
+#include "broker/walls/kernel_posture.h"
 #include "protocol/schemas/session.capnp.h"
 
 namespace factionos::broker {
 
-// What this kernel gave, as the launcher found it.
+// What this kernel gave, as the launcher found it, and what of the guarantees it carries.
 struct Readiness {
-  std::uint32_t landlockAbi = 0;
-  bool seccomp = false;
-  bool userNamespaces = false;
-  bool mountNamespace = false;
-  bool userNotification = false;
-  bool pidNamespace = false;
-  bool cgroup = false;
-  bool pty = false;
+  sandbox::KernelSupport kernel;  // EPERM for whatever was refused; with which errno `reasons` say
+  walls::KernelPosture posture;
   std::vector<audit::Label> reasons;
 
   static Readiness from(schema::KernelSupport::Reader support);
-  bool sandbox() const { return landlockAbi > 0 && seccomp; }
+  [[nodiscard]] bool pty() const { return kernel.pty == 0; }
+  // Why nothing can be started under the profiles: a required guarantee would not hold. Empty if all would.
+  [[nodiscard]] redaction::Literal whyNoSandbox() const;
 };
 
 // Everything that serves a peer. Made by main; borrowed by the services on each line.

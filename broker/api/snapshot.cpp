@@ -29,9 +29,28 @@ Literal reasonFor(const Services& services, policy::Family family) {
   return unready ? unready->reason : Literal();
 }
 
-Literal cleanupOf(const Readiness& readiness) {
-  if (readiness.pidNamespace) return "pid_namespace";
-  return readiness.landlockAbi >= 6 ? Literal("signal_scope") : Literal("subreaper");
+Literal label(walls::Cleanup cleanup) {
+  switch (cleanup) {
+    case walls::Cleanup::kPidNamespace:
+      return "pid_namespace";
+    case walls::Cleanup::kSignalScope:
+      return "signal_scope";
+    case walls::Cleanup::kSubreaper:
+      break;
+  }
+  return "subreaper";
+}
+
+Literal label(walls::ProtectedPaths paths) {
+  switch (paths) {
+    case walls::ProtectedPaths::kWhole:
+      return "whole";
+    case walls::ProtectedPaths::kExistingOnly:
+      return "existing_only";
+    case walls::ProtectedPaths::kNone:
+      break;
+  }
+  return "none";
 }
 
 template <Boundary B>
@@ -63,7 +82,7 @@ void fillTerminal(Services& services, Outgoing<B, schema::TerminalReadiness> out
   using R = Redactor<B>;
   const auto& readiness = services.readiness;
   const auto& limits = services.core.config.limits;
-  out.set(&T::setPty, readiness.pty ? Posture::AVAILABLE : Posture::UNAVAILABLE);
+  out.set(&T::setPty, readiness.pty() ? Posture::AVAILABLE : Posture::UNAVAILABLE);
   out.set(&T::setSafeShell, R::words("sh"));
   out.set(&T::setSafeCwd, R::words("workspace"));
   out.set(&T::setActiveSessions, services.sessions.live());
@@ -71,29 +90,25 @@ void fillTerminal(Services& services, Outgoing<B, schema::TerminalReadiness> out
   out.set(&T::setTimeoutMs,
           static_cast<std::uint32_t>(std::chrono::milliseconds(limits.commandTimeout).count()));
   out.set(&T::setOutputCapBytes, static_cast<std::uint32_t>(limits.outputCapBytes));
-  out.set(&T::setCleanup, R::words(cleanupOf(readiness)));
+  out.set(&T::setCleanup, R::words(label(readiness.posture.cleanup)));
   const auto reason = reasonFor(services, policy::Family::kTerminal);
   if (!reason.empty()) out.set(&T::setFallbackReason, R::words(reason));
-}
-
-Literal protectedPathsOf(const Readiness& readiness) {
-  if (readiness.userNotification) return "whole";
-  return readiness.mountNamespace ? Literal("existing_only") : Literal("none");
 }
 
 template <Boundary B>
 void fillSandbox(const Readiness& readiness, Outgoing<B, schema::SandboxReadiness> out) {
   using S = schema::SandboxReadiness::Builder;
   using R = Redactor<B>;
-  out.set(&S::setStatus, readiness.sandbox() ? Posture::AVAILABLE : Posture::UNAVAILABLE);
-  out.set(&S::setLandlockAbi, readiness.landlockAbi);
-  out.set(&S::setSeccomp, readiness.seccomp);
-  out.set(&S::setUserNamespaces, readiness.userNamespaces);
+  out.set(&S::setStatus, readiness.posture.holds() ? Posture::AVAILABLE : Posture::UNAVAILABLE);
+  out.set(&S::setLandlockAbi, static_cast<std::uint32_t>(readiness.kernel.landlockAbi));
+  out.set(&S::setSeccomp, readiness.kernel.seccompFilter);
+  out.set(&S::setUserNamespaces, readiness.kernel.namespaces.user == 0);
   // A delegated cgroup is not used yet.
   out.set(&S::setLimits, R::words("watched"));
-  out.set(&S::setProtectedPaths, R::words(protectedPathsOf(readiness)));
-  out.set(&S::setProc, R::words(readiness.pidNamespace ? Literal("own") : Literal("proc_shared")));
-  out.set(&S::setCleanup, R::words(cleanupOf(readiness)));
+  out.set(&S::setProtectedPaths, R::words(label(readiness.posture.protectedPaths)));
+  const bool own = readiness.posture.processes == walls::ProcessView::kOwn;
+  out.set(&S::setProc, R::words(own ? Literal("own") : Literal("proc_shared")));
+  out.set(&S::setCleanup, R::words(label(readiness.posture.cleanup)));
   auto reasons = out.init(&S::initReasons, readiness.reasons.size());
   for (unsigned i = 0; i < readiness.reasons.size(); ++i) reasons.set(i, R::label(readiness.reasons[i]));
 }
@@ -125,23 +140,6 @@ void setAll(actions::OutgoingList<B, List> list, const std::array<Literal, N>& v
 }
 
 }  // namespace
-
-Readiness Readiness::from(schema::KernelSupport::Reader support) {
-  Readiness readiness{.landlockAbi = support.getLandlockAbi(),
-                      .seccomp = support.getSeccomp(),
-                      .userNamespaces = support.getUserNamespaces(),
-                      .mountNamespace = support.getMountNamespace(),
-                      .userNotification = support.getUserNotification(),
-                      .pidNamespace = support.getPidNamespace(),
-                      .cgroup = support.getCgroup(),
-                      .pty = support.getPty(),
-                      .reasons = {}};
-  for (const auto reason : support.getReasons()) {
-    auto label = audit::Label::parse(reason.cStr());
-    if (label && readiness.reasons.size() < 16) readiness.reasons.push_back(std::move(*label));
-  }
-  return readiness;
-}
 
 template <Boundary B>
 void fillDiagnostics(Services& services, Outgoing<B, schema::Diagnostics> out) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "broker/walls/profiles.h"
 #include "broker/walls/rows.h"
 
 namespace factionos::walls {
@@ -37,13 +36,13 @@ std::vector<Guarantee> expand() {
     return all;
   }();
   std::vector<Guarantee> guarantees;
-  for (const Profile& profile : profiles()) {
+  for (const std::string_view profile : kAll) {
     for (const Row& row : rows) {
-      if (std::ranges::find(row.profiles, profile.name) == row.profiles.end()) continue;
-      const bool bound = profile.name == "command-loopback";
-      guarantees.push_back({row.id, profile.name, row.promise, row.layer, bound ? kOptional : row.strength,
+      if (std::ranges::find(row.profiles, profile) == row.profiles.end()) continue;
+      const bool bound = profile == "command-loopback";
+      guarantees.push_back({row.id, profile, row.promise, row.layer, bound ? kOptional : row.strength,
                             row.needs, bound ? Feature::kNetworkNamespace : Feature::kNone, row.forbidden,
-                            allowedIn(profile.name, row.id)});
+                            allowedIn(profile, row.id)});
     }
   }
   return guarantees;

@@ -25,6 +25,7 @@ struct Row {
   std::vector<std::string_view> forbidden;
 };
 
+// In the order of profiles().
 inline const std::vector<std::string_view> kAll = {"broker",
                                                    "launcher",
                                                    "front",

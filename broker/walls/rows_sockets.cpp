@@ -74,7 +74,7 @@ std::vector<Row> socketRows() {
        "sees no socket file of others: container engine, service manager, D-Bus, operator",
        Layer::kNamespaces,
        kOptional,
-       Feature::kNamespaces,
+       Feature::kMountNamespace,
        {"connect-engine", "connect-manager", "connect-bus", "connect-operator"}},
       {"sockets.files",
        kPlain,

@@ -67,7 +67,8 @@ class TreeKeeper {
     becomeSubreaper();
     keeper.kills_ = true;
     checked(Step::kNoNewPrivileges, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs_refused");
-    if (landlockAbi() < kAbiOfScopes) return keeper;
+    // Below the layer that scopes nothing can be mounted.
+    if (namespaces.mount || landlockAbi() < kAbiOfScopes) return keeper;
     const auto outside = OutsideWitness::take(witness);
     if (!outside) throw SetupError(Step::kTree, ESRCH, "witness_missing");
     LandlockPolicy scope;

@@ -50,35 +50,20 @@ Facts gatherFacts() {
 }
 
 bool Facts::has(Feature feature) const {
-  const NamespaceSupport& namespaces = support.namespaces;
   switch (feature) {
-    case Feature::kNone:
-      return true;
-    case Feature::kLandlock:
-      return support.landlockAbi >= 1;
-    case Feature::kLandlockTruncate:
-      return support.landlockAbi >= 3;
-    case Feature::kLandlockTcp:
-      return support.landlockAbi >= 4;
-    case Feature::kLandlockScopes:
-      return support.landlockAbi >= kAbiOfScopes;
-    case Feature::kNamespaces:
-      return namespaces.user == 0 && namespaces.pid == 0 && namespaces.mount == 0;
-    case Feature::kNetworkNamespace:
-      return namespaces.user == 0 && namespaces.pid == 0 && namespaces.mount == 0 && namespaces.network == 0;
     case Feature::kForeign32:
       return foreign32;
     case Feature::kGainablePrivileges:
       return gainable;
     case Feature::kCoreFiles:
       return cores;
+    default:
+      return verify::has(support, feature);
   }
-  return false;
 }
 
 Feature Facts::missing(const Guarantee& guarantee) const {
-  if (!has(guarantee.profileNeeds)) return guarantee.profileNeeds;
-  return has(guarantee.needs) ? Feature::kNone : guarantee.needs;
+  return verify::missing(guarantee, [this](Feature feature) { return has(feature); });
 }
 
 }  // namespace factionos::sandbox::verify

@@ -1,6 +1,3 @@
-#include <algorithm>
-
-#include "sandbox/verify/act.h"
 #include "sandbox/verify/guarantee.h"
 
 namespace factionos::sandbox::verify {
@@ -29,6 +26,8 @@ std::string_view label(Feature feature) {
   switch (feature) {
     case Feature::kNone:
       return "nothing";
+    case Feature::kSeccomp:
+      return "seccomp filters";
     case Feature::kLandlock:
       return "Landlock";
     case Feature::kLandlockTruncate:
@@ -37,10 +36,16 @@ std::string_view label(Feature feature) {
       return "Landlock ABI 4 (TCP)";
     case Feature::kLandlockScopes:
       return "Landlock ABI 6 (scopes)";
+    case Feature::kUserNamespace:
+      return "user namespaces";
+    case Feature::kPidNamespace:
+      return "user and pid namespaces";
+    case Feature::kMountNamespace:
+      return "user and mount namespaces";
     case Feature::kNamespaces:
       return "user, pid and mount namespaces";
     case Feature::kNetworkNamespace:
-      return "network namespaces";
+      return "user and network namespaces";
     case Feature::kForeign32:
       return "a 32-bit system call entry";
     case Feature::kGainablePrivileges:
@@ -49,15 +54,6 @@ std::string_view label(Feature feature) {
       return "a caller that may leave core files";
   }
   return "unknown";
-}
-
-const Act* findAct(std::string_view name) {
-  for (const std::span<const Act> acts :
-       {fileActs(), processActs(), socketActs(), callActs(), resourceActs()}) {
-    const auto found = std::ranges::find(acts, name, &Act::name);
-    if (found != acts.end()) return &*found;
-  }
-  return nullptr;
 }
 
 }  // namespace factionos::sandbox::verify

@@ -176,5 +176,14 @@ TEST(Api, DiagnosticsMutateNothingAndTellThePosture) {
   EXPECT_EQ(broker.cli({"audit", "verify", "--json"}).out, before);
 }
 
+TEST(Api, PostureIsThatOfTheKernelThatTheBrokerRunsOn) {
+  LiveBroker broker(test::Setup{.kernel = test::Setup::Kernel::kNoUserNamespaces});
+  const auto reply = broker.get("/v1/diagnostics", broker.token());
+  EXPECT_EQ(reply.at("/diagnostics/sandbox/status"), "available");
+  EXPECT_EQ(reply.at("/diagnostics/sandbox/proc"), "proc_shared");
+  EXPECT_NE(reply.at("/diagnostics/sandbox/cleanup"), "pid_namespace");
+  EXPECT_EQ(reply.at("/diagnostics/sandbox/reasons/0"), "user_namespace:EPERM");
+}
+
 }  // namespace
 }  // namespace factionos::test

@@ -50,9 +50,9 @@ void writeFile(const char* path, const std::string& text) {
   close(file);
 }
 
-// In a user namespace of its own, whose count of further ones is then set to 0: the kernel's own refusal.
-// Where there is none to be had, nothing is left to do.
-void forbidUserNamespaces() {
+// In a user namespace of its own, whose count of further ones of that kind is then set to 0: the kernel's own
+// refusal. Where there is none to be had, nothing is left to do.
+void forbidNamespaces(const char* kind) {
   if (!hasNamespaces()) return;
   const std::string user = std::to_string(getuid());
   const std::string group = std::to_string(getgid());
@@ -60,7 +60,7 @@ void forbidUserNamespaces() {
   writeFile("/proc/self/setgroups", "deny");
   writeFile("/proc/self/uid_map", user + " " + user + " 1");
   writeFile("/proc/self/gid_map", group + " " + group + " 1");
-  writeFile("/proc/sys/user/max_user_namespaces", "0");
+  writeFile((std::string("/proc/sys/user/max_") + kind + "_namespaces").c_str(), "0");
 }
 
 void forbidLandlock() {
@@ -90,7 +90,9 @@ void takeListener() {
 
 // What factionosd does: the line on 3, events on 4, the home on 5, and nothing else.
 [[noreturn]] void becomeLauncher(Kernel kernel, int line, int events, int home) {
-  if (kernel == Kernel::kNoUserNamespaces) forbidUserNamespaces();
+  if (kernel == Kernel::kNoUserNamespaces) forbidNamespaces("user");
+  if (kernel == Kernel::kNoPidNamespaces) forbidNamespaces("pid");
+  if (kernel == Kernel::kNoMountNamespaces) forbidNamespaces("mnt");
   if (kernel == Kernel::kNoLandlock) forbidLandlock();
   if (kernel == Kernel::kListenerTaken) takeListener();
   const int high[] = {fcntl(line, F_DUPFD, 64), fcntl(events, F_DUPFD, 64), fcntl(home, F_DUPFD, 64)};

@@ -30,8 +30,10 @@ void becomeOrdinaryUser();
 enum class Kernel {
   kAsItIs,
   kNoUserNamespaces,  // user.max_user_namespaces = 0 in the user namespace that the launcher lives in
-  kNoLandlock,        // its calls answer ENOSYS
-  kListenerTaken,     // a filter around has a listener, as under WSL 2: another one is refused with EBUSY
+  kNoPidNamespaces,   // user.max_pid_namespaces = 0 there: the other kinds are to be had
+  kNoMountNamespaces,
+  kNoLandlock,     // its calls answer ENOSYS
+  kListenerTaken,  // a filter around has a listener, as under WSL 2: another one is refused with EBUSY
 };
 
 // The namespaces that a command gets: all that this machine's kernel allows, or none by CommandSpec.

@@ -52,6 +52,16 @@ TEST(Guarantees, EveryProfileHasSomeAndEveryActIsUsed) {
   }
 }
 
+TEST(Guarantees, StandInTheOrderOfTheProfiles) {
+  std::vector<std::string_view> names;
+  for (const verify::Guarantee& guarantee : guarantees()) {
+    if (names.empty() || names.back() != guarantee.profile) names.push_back(guarantee.profile);
+  }
+  std::vector<std::string_view> expected;
+  for (const Profile& profile : profiles()) expected.push_back(profile.name);
+  EXPECT_EQ(names, expected);
+}
+
 TEST(Guarantees, ThePageIsCurrent) {
 #ifdef __x86_64__
   std::ostringstream page;
