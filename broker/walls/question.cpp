@@ -111,7 +111,8 @@ Question ask(const Profile& profile, const World& world) {
   scene.workspace = world.workspaceHandle;
   settle(scene.command, world, scene.namespaces);
   session::ProtectedPaths paths;
-  if (profile.role == "command" && world.workspaceHandle >= 0)
+  // A gofer is within the same mounts.
+  if ((profile.role == "command" || profile.role == "gofer") && world.workspaceHandle >= 0)
     paths = session::findProtected(world.workspaceHandle);
   if (scene.namespaces.mount) scene.command.protectedPaths = paths.present;
   Question question;

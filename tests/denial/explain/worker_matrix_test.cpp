@@ -4,13 +4,16 @@
 #include <csignal>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
+#include <utility>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "broker/walls/question.h"
@@ -50,6 +53,24 @@ long act(const std::string& operation, const std::string& target) {
   return syscall(SYS_execve, target.c_str(), words, nullptr);
 }
 
+// What a gofer is entered in: the command's namespaces, as its keeper enters them, and the child of it that
+// is within its pid namespace. The process that called ends as that child does.
+sandbox::NamespacePosture enterAsKeeper(const walls::Profile& profile,
+                                        const sandbox::NamespaceSupport& support) {
+  const sandbox::NamespacePosture given = sandbox::enterNamespaces(profile.namespaces(), support);
+  if (!given.pid) return given;
+  const pid_t child = fork();
+  if (child == 0) return given;
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFSIGNALED(status)) {
+    signal(WTERMSIG(status), SIG_DFL);
+    kill(getpid(), WTERMSIG(status));
+  }
+  _exit(WEXITSTATUS(status));
+}
+
 class WorkerMatrix : public testing::TestWithParam<const char*> {};
 
 TEST_P(WorkerMatrix, EveryAnswerIsTheKernels) {
@@ -67,13 +88,23 @@ TEST_P(WorkerMatrix, EveryAnswerIsTheKernels) {
   world.support = sandbox::probeNamespaces();
   world.landlockAbi = sandbox::landlockAbi();
   world.home = home.get();
-  const explain::Explainer explainer(walls::ask(*profile, world).scene);
+  const bool isGofer = profile->role == "gofer";
+  walls::Question question = walls::ask(*profile, world);
+  const explain::Explainer explainer(std::move(question.scene));
+  question.command.terminal = "/dev/null";
+  if (isGofer) {
+    for (const std::string& own : {question.command.temporary, question.command.home})
+      if (own.starts_with(files.scratch)) std::filesystem::create_directories(own);
+  }
 
   const auto tried = [&](const std::string& operation, const std::string& target) {
     return sandbox::testing::inChild([&](sandbox::testing::Notes& notes) {
       notes.numbers[0] = kNotBack;
       walls::Scene scene;
       scene.support = world.support;
+      scene.landlockAbi = world.landlockAbi;
+      if (profile->namespaces != nullptr) scene.namespaces = enterAsKeeper(*profile, world.support);
+      scene.command = question.command;
       scene.home = open(files.home.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
       scene.children = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
       scene.programs = open("/usr/bin", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -82,7 +113,11 @@ TEST_P(WorkerMatrix, EveryAnswerIsTheKernels) {
           0, 1, 2, sandbox::kEventDescriptor, scene.home, scene.children, scene.programs, scene.workspace};
       sandbox::Policy policy = profile->policy(scene);
       policy.keep.insert(policy.keep.end(), scene.keep.begin(), scene.keep.end());
-      sandbox::enter(policy);
+      if (isGofer) {
+        sandbox::enterInside(policy, scene.namespaces);
+      } else {
+        sandbox::enter(policy);
+      }
       const long returned = act(operation, target);
       notes.numbers[0] = returned < 0 ? errno : 0;
       return 0;
@@ -105,7 +140,8 @@ TEST_P(WorkerMatrix, EveryAnswerIsTheKernels) {
   const std::string& root = files.workspace;
   for (const std::string& target :
        {root + "/file", root + "/new", root + "/script", root + "/no-program", root + "/to-outside", root,
-        files.home, files.home + "/state/database", files.home + "/new", files.outside + "/secret",
+        root + "/.git/config", root + "/.git/hooks/pre-commit", root + "/.git/HEAD", files.home,
+        files.home + "/state/database", files.home + "/new", files.outside + "/secret",
         std::string("/etc/passwd"), std::string("/etc/shadow"), std::string("/usr/bin/true"),
         std::string("/dev/null"), std::string("/proc/self/status"), std::string("/nonexistent/file")}) {
     for (const auto& [name, operation] :
@@ -130,7 +166,8 @@ TEST_P(WorkerMatrix, EveryAnswerIsTheKernels) {
 
 INSTANTIATE_TEST_SUITE_P(Profiles, WorkerMatrix,
                          testing::Values("broker", "launcher", "front", "pty", "file", "git-read",
-                                         "git-write", "container", "session", "session-running", "keeper"),
+                                         "git-write", "container", "session", "session-running", "keeper",
+                                         "gofer", "gofer-plain"),
                          [](const auto& profile) {
                            std::string name = profile.param;
                            std::ranges::replace(name, '-', '_');
