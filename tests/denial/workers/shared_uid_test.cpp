@@ -61,5 +61,20 @@ TEST_P(SharedUid, ListenersInTheWorkspaceAreReachedWhereThePostureSaysSo) {
   EXPECT_EQ(tells(box.broker.run(argv({"true"}, GetParam())), "unix_sockets:workspace"), box.namespaces());
 }
 
+// Where the family is refused no socket file comes to be either: also inside of a container whose engine lets
+// anybody have the family (tests/denial/engine/run).
+TEST_P(SharedUid, ListenersAreMadeInTheWorkspaceWhereThePostureSaysSo) {
+  Box box(GetParam());
+  EXPECT_EQ(Box::control({"bind", box.world().outside + "/control.sock"}), "ok");
+  EXPECT_TRUE(World::exists(box.world().outside + "/control.sock"));
+  for (const auto network : {schema::NetworkProfile::NONE, schema::NetworkProfile::FULL}) {
+    EXPECT_EQ(box.inside({"bind", "made.sock"}, network), box.namespaces() ? "ok" : "EACCES");
+    EXPECT_EQ(World::exists(box.world().workspace + "/made.sock"), box.namespaces());
+    std::filesystem::remove(box.world().workspace + "/made.sock");
+    EXPECT_NE(box.inside({"bind", box.world().outside + "/made.sock"}, network), "ok");
+    EXPECT_FALSE(World::exists(box.world().outside + "/made.sock"));
+  }
+}
+
 }  // namespace
 }  // namespace factionos::test
