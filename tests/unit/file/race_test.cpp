@@ -95,7 +95,8 @@ TEST(Race, AConcurrentWritersWorkIsNotLost) {
   Changer changer(work.fd());
   int landed = 0;
   for (int i = 1; i <= 150; ++i) {
-    const auto wanted = write("f", "mine " + std::to_string(i));
+    const std::string mine = "mine " + std::to_string(i);  // borrowed by the change
+    const auto wanted = write("f", mine);
     const auto preview = changer.preview(wanted, 0);
     if (deniedIn(preview) != nullptr) continue;
     if (codeOf(changer.apply(wanted, actionId(i), "write", approved(std::get<Changer::Preview>(preview))))
