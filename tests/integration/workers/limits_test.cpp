@@ -44,7 +44,8 @@ TEST_P(Limits, P45_AMemoryHogIsKilledAndTheReasonTold) {
       limits.asReader());
   const Result& result = running->finish();
   EXPECT_EQ(result.reason, schema::EndReason::LIMIT_MEMORY);
-  EXPECT_GE(result.maxRssBytes, std::uint64_t{100} << 20);
+  // The cap is the tree's, this is the largest process's alone.
+  EXPECT_GE(result.maxRssBytes, std::uint64_t{80} << 20);
 }
 
 TEST_P(Limits, SharedPagesAreNotCountedTwice) {
