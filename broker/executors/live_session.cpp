@@ -13,8 +13,8 @@ namespace {
 using audit::Code;
 
 // The kernel keeps at most a few pages behind a master whose slave is closed, so draining is a matter of
-// milliseconds; a worker that takes longer does not answer.
-constexpr auto kDrainLimit = 3 * kj::SECONDS;
+// milliseconds; a worker that takes so long, however busy the machine, does not answer.
+constexpr auto kDrainLimit = 10 * kj::SECONDS;
 // Typing waits for the program to read; past this the caller hears that it does not.
 constexpr auto kInputLimit = 5 * kj::SECONDS;
 constexpr auto kControlLimit = 5 * kj::SECONDS;
