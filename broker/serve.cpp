@@ -240,7 +240,8 @@ int serve(Gathered gathered) {
   ActionRunner runner(core, actions, rules, executors);
   TerminalExecutor terminal(core, actions, runner, sessions, workers, gathered.masks);
   FileExecutor files(core, runner, workers, gathered.masks);
-  ContainerExecutor containers(core, actions, runner, workers, gathered.masks, gathered.process);
+  ContainerExecutor containers(core, actions, runner, workers, gathered.masks, gathered.process,
+                               gathered.seams.settleAgain.value_or(ContainerExecutor::kSettleAgain));
   TaskQueue tasks(core, rules, containers);
   GitExecutor git(core, runner, workers, gathered.masks);
   KJ_DEFER(runner.abandon());

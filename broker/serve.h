@@ -1,5 +1,9 @@
 #pragma once
 
+#include <optional>
+
+#include <kj/time.h>
+
 #include "broker/adopted.h"
 #include "broker/audit/anchor.h"
 #include "broker/audit/fault_points.h"
@@ -15,10 +19,11 @@
 
 namespace factionos::broker {
 
-// Where tests stop the process; null in production.
+// Where tests stop the process, and what they don't wait for; as it is here in production.
 struct Seams {
   StepPoints* steps = nullptr;
   audit::FaultPoints* writes = nullptr;
+  std::optional<kj::Duration> settleAgain = std::nullopt;  // of a ContainerExecutor
 };
 
 // What runDaemon() gathered before the sandbox was entered.

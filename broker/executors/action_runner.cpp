@@ -113,26 +113,25 @@ kj::Promise<void> ActionRunner::reconcile(policy::Family family, Reconciler& rec
 kj::Promise<void> ActionRunner::reconcileFrom(std::vector<state::ActionRow> rows, std::size_t index,
                                               Reconciler& reconciler) {
   if (index == rows.size()) return kj::READY_NOW;
-  auto asked =
-      reconciler.reconcile(rows[index]).catch_([](kj::Exception&&) { return Reconciler::Found::kCantTell; });
+  auto asked = reconciler.reconcile(rows[index]).catch_([](kj::Exception&&) -> Reconciler::Reconciled {
+    return Reconciler::Found::kCantTell;
+  });
   return asked.then([this, rows = std::move(rows), index,
-                     &reconciler](Reconciler::Found found) mutable -> kj::Promise<void> {
-    if (found == Reconciler::Found::kCantTell) {
+                     &reconciler](Reconciler::Reconciled&& told) mutable -> kj::Promise<void> {
+    if (told.found == Reconciler::Found::kCantTell) {
       log(Level::kWarning, "outcome_stays_unknown", {{"family", rows[index].family}});
       return reconcileFrom(std::move(rows), index + 1, reconciler);
     }
-    const auto event = found == Reconciler::Found::kHappened ? actions::Event::kReconcileSucceeded
-                                                             : actions::Event::kReconcileFailed;
+    const bool happened = told.found == Reconciler::Found::kHappened;
+    actions::Change change{
+        .event = happened ? actions::Event::kReconcileSucceeded : actions::Event::kReconcileFailed,
+        .exitCode = told.exitCode,
+        .note = actions::KeyNote::kDone};
+    if (!happened) change.failure = told.failure.value_or(failureOf(rows[index]));
     return commit<state::ActionRow>(
                core_, Step::kReconcile,
-               [event, id = rows[index].id,
-                failure = failureOf(rows[index])](state::Transaction& transaction) {
-                 return actions::apply(
-                     transaction, id,
-                     {.event = event,
-                      .failure =
-                          event == actions::Event::kReconcileFailed ? std::optional(failure) : std::nullopt,
-                      .note = actions::KeyNote::kDone});
+               [id = rows[index].id, change = std::move(change)](state::Transaction& transaction) {
+                 return actions::apply(transaction, id, change);
                })
         .then(
             [this, rows = std::move(rows), index, &reconciler](Outcome<state::ActionRow>&& outcome) mutable {

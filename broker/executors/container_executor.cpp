@@ -57,12 +57,13 @@ Outcome<RunRequest> requestOf(Core& core, schema::RunContainer::Reader request) 
 }  // namespace
 
 ContainerExecutor::ContainerExecutor(Core& core, ActionBook& actions, ActionRunner& runner, Workers& workers,
-                                     const MaskRules& masks, OwnProcess process)
+                                     const MaskRules& masks, OwnProcess process, kj::Duration settleAgain)
     : core_(core),
       actions_(actions),
       runner_(runner),
       workers_(workers),
       masks_(masks),
+      settleAgain_(settleAgain),
       owners_(core.keys, process),
       engines_(core, workers, owners_.instance()),
       tasks_(*this) {}

@@ -42,7 +42,10 @@ struct MountedDirectory {
 class ContainerExecutor final : public Reconciler, private kj::TaskSet::ErrorHandler {
  public:
   ContainerExecutor(Core& core, ActionBook& actions, ActionRunner& runner, Workers& workers,
-                    const MaskRules& masks, OwnProcess process);
+                    const MaskRules& masks, OwnProcess process, kj::Duration settleAgain = kSettleAgain);
+  // Until the engines are asked once more: an engine goes on with what somebody asked of it who is gone, for
+  // no longer than it takes to make a container.
+  static constexpr auto kSettleAgain = 15 * kj::SECONDS;
   ~ContainerExecutor() noexcept(false) override;
 
   struct Previewed {
@@ -70,7 +73,7 @@ class ContainerExecutor final : public Reconciler, private kj::TaskSet::ErrorHan
   // Looks up, in the background and again until nothing is left to ask, how runs of an earlier broker ended,
   // and removes what they left.
   void settleThePast();
-  kj::Promise<Found> reconcile(const state::ActionRow& action) override;
+  kj::Promise<Reconciled> reconcile(const state::ActionRow& action) override;
 
   // Ends every run and resolves when each outcome is recorded. The runner is closed before.
   kj::Promise<void> shutdown();
@@ -117,6 +120,7 @@ class ContainerExecutor final : public Reconciler, private kj::TaskSet::ErrorHan
   ActionRunner& runner_;
   Workers& workers_;
   const MaskRules& masks_;
+  const kj::Duration settleAgain_;
   ContainerOwners owners_;
   ContainerEngines engines_;
   struct Kept {

@@ -16,7 +16,6 @@ constexpr std::uint32_t kSettleGraceMs = 2000;
 // Stop, grace, SIGKILL and removal, as the worker bounds them.
 constexpr auto kSettleLimit = 40 * kj::SECONDS;
 constexpr auto kListLimit = 10 * kj::SECONDS;
-constexpr auto kAskAgain = 15 * kj::SECONDS;
 constexpr unsigned kMostListed = 1000;  // from the schema
 constexpr std::int32_t kHighestExit = 255;
 
@@ -79,15 +78,21 @@ kj::Promise<ContainerExecutor::Settled> ContainerExecutor::settleAnywhere(const 
   });
 }
 
-kj::Promise<Reconciler::Found> ContainerExecutor::reconcile(const state::ActionRow& action) {
-  if (holds(action.id)) return Found::kCantTell;
+kj::Promise<Reconciler::Reconciled> ContainerExecutor::reconcile(const state::ActionRow& action) {
+  if (holds(action.id)) return Reconciled(Found::kCantTell);
   // A cleanup has removed what it has; what it has not, the next one will.
-  if (action.operation.text() != "run") return Found::kDidNotHappen;
-  return settleAnywhere(action.id).then([this, id = action.id](Settled&& settled) -> kj::Promise<Found> {
-    if (!settled.gone) return Found::kCantTell;
-    const auto found =
-        settled.exitCode == 0 && !settled.outOfMemory ? Found::kHappened : Found::kDidNotHappen;
-    return markRemoved(id).then([found]() { return found; });
+  if (action.operation.text() != "run") return Reconciled(Found::kDidNotHappen);
+  return settleAnywhere(action.id).then([this, id = action.id](Settled&& settled) -> kj::Promise<Reconciled> {
+    if (!settled.gone) return Reconciled(Found::kCantTell);
+    const bool happened = settled.exitCode == 0 && !settled.outOfMemory;
+    Reconciled told(happened ? Found::kHappened : Found::kDidNotHappen);
+    told.exitCode = settled.exitCode;
+    if (settled.outOfMemory) {
+      told.failure = Code::of("out_of_memory");
+    } else if (settled.exitCode && !happened) {
+      told.failure = Code::of("exit_status");
+    }
+    return markRemoved(id).then([told]() { return told; });
   });
 }
 
@@ -179,14 +184,14 @@ void ContainerExecutor::settleThePast() {
   if (!configured()) return;
   // And once more: an engine goes on with what somebody asked of it who is gone.
   past_ = settleAgain()
-              .then([this]() { return core_.timer.afterDelay(kAskAgain); })
+              .then([this]() { return core_.timer.afterDelay(settleAgain_); })
               .then([this]() { return settleAgain(); })
               .eagerlyEvaluate([](kj::Exception&&) { log(Level::kError, "containers_not_settled"); });
 }
 
 void ContainerExecutor::settleLater() {
   if (closing_) return;
-  past_ = core_.timer.afterDelay(kAskAgain)
+  past_ = core_.timer.afterDelay(settleAgain_)
               .then([this]() { return settleAgain(); })
               .eagerlyEvaluate([](kj::Exception&&) { log(Level::kError, "containers_not_settled"); });
 }
@@ -202,7 +207,7 @@ kj::Promise<void> ContainerExecutor::settleAgain() {
         const bool pending = std::ranges::any_of(
             unfinished, [this](const state::RunRow& row) { return !holds(row.actionId); });
         if (closing_ || (!pending && !swept.unreachable && !swept.ours)) return kj::READY_NOW;
-        return core_.timer.afterDelay(kAskAgain).then([this]() { return settleAgain(); });
+        return core_.timer.afterDelay(settleAgain_).then([this]() { return settleAgain(); });
       });
 }
 

@@ -126,8 +126,17 @@ class Reconciler {
     kDidNotHappen,
     kCantTell,  // now: it stays unknown until the next start asks again
   };
+  struct Reconciled {
+    Reconciled(Found what)
+        : found(what) {}  // NOLINT(google-explicit-constructor): mostly nothing more is known
+    Found found;
+    // Of what ended by itself, where somebody can still tell it. Never 0 by default.
+    std::optional<std::int32_t> exitCode;
+    // Why it did not happen, where more is known than that a crash hid it.
+    std::optional<audit::Code> failure;
+  };
   virtual ~Reconciler() noexcept(false) = default;
-  virtual kj::Promise<Found> reconcile(const state::ActionRow& action) = 0;
+  virtual kj::Promise<Reconciled> reconcile(const state::ActionRow& action) = 0;
 };
 
 }  // namespace factionos::broker

@@ -360,10 +360,10 @@ kj::Promise<ActionReply> FileExecutor::restore(const Caller& caller, std::string
   return change(caller, std::move(key), "restore", request, std::nullopt);
 }
 
-kj::Promise<Reconciler::Found> FileExecutor::reconcile(const state::ActionRow& action) {
+kj::Promise<Reconciler::Reconciled> FileExecutor::reconcile(const state::ActionRow& action) {
   const auto* workspace = action.workspace ? core_.config.findWorkspace(action.workspace->text()) : nullptr;
-  if (workspace == nullptr) return Found::kCantTell;
-  return settle(*workspace, action.id);
+  if (workspace == nullptr) return Reconciled(Found::kCantTell);
+  return settle(*workspace, action.id).then([](Found found) { return Reconciled(found); });
 }
 
 kj::Promise<Reconciler::Found> FileExecutor::settle(const home::WorkspaceEntry& workspace,

@@ -42,7 +42,7 @@ class FileExecutor final : public Reconciler {
   kj::Promise<ActionReply> restore(const Caller& caller, std::string key,
                                    schema::FileRestore::Reader request);
 
-  kj::Promise<Found> reconcile(const state::ActionRow& action) override;
+  kj::Promise<Reconciled> reconcile(const state::ActionRow& action) override;
 
   const FileView& view() const { return view_; }
 

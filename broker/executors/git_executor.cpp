@@ -331,10 +331,10 @@ kj::Promise<std::optional<schema::GitVerdict>> GitExecutor::verdictOn(const home
   });
 }
 
-kj::Promise<Reconciler::Found> GitExecutor::reconcile(const state::ActionRow& action) {
+kj::Promise<Reconciler::Reconciled> GitExecutor::reconcile(const state::ActionRow& action) {
   const auto* workspace = action.workspace ? core_.config.findWorkspace(action.workspace->text()) : nullptr;
-  if (workspace == nullptr) return Found::kCantTell;
-  return verdictOn(*workspace, action.id).then([](std::optional<schema::GitVerdict> verdict) {
+  if (workspace == nullptr) return Reconciled(Found::kCantTell);
+  return verdictOn(*workspace, action.id).then([](std::optional<schema::GitVerdict> verdict) -> Reconciled {
     if (!verdict) return Found::kCantTell;
     return *verdict == schema::GitVerdict::SUCCEEDED ? Found::kHappened : Found::kDidNotHappen;
   });

@@ -49,7 +49,7 @@ class GitExecutor final : public Reconciler {
   // The keyed digest of a request without its approval.
   audit::Digest digestOf(const char* operation, capnp::DynamicStruct::Reader request) const;
 
-  kj::Promise<Found> reconcile(const state::ActionRow& action) override;
+  kj::Promise<Reconciled> reconcile(const state::ActionRow& action) override;
 
   const GitView& view() const { return view_; }
 

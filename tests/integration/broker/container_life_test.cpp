@@ -126,18 +126,36 @@ TEST(ContainerLife, P80ABrokerThatIsKilledRunsNothingTwiceAndItsContainerGoes) {
   EXPECT_EQ(agent.starts(), 1U) << "ran again";
 }
 
+// After a crash of the broker: what its engine says of it, and what the run says then.
+struct Ended {
+  const char* engine;
+  const char* state;
+  const char* failure;
+  const char* exit;  // its code; empty: nobody can tell
+};
+
 TEST(ContainerLife, ARunThatEndedWhileNobodyWatchedIsToldByItsLabels) {
   ContainerAgent agent;
-  const auto started = agent.post("/v1/container/run", ContainerAgent::run("sleep"));
-  const auto action = started.at("/action/id");
-  kill(agent.broker().pid(), SIGKILL);
-  agent.broker().process().finish();
-  auto labels = readFile(agent.folder() + "/" + action);
-  labels.replace(labels.find("running"), 7, "ended\nexit 0");
-  agent.engineFile(action, labels);
-  agent.broker().start();
-  EXPECT_EQ(agent.ended(started.at("/run/id")).at("/run/state"), "succeeded");
-  EXPECT_EQ(agent.containers(), 0U);
+  for (const auto& [engine, state, failure, exit] :
+       {Ended{"ended\nexit 0", "succeeded", "", "0"}, Ended{"ended\nexit 7", "failed", "exit_status", "7"},
+        Ended{"ended\nexit -1", "failed", "lost_in_crash", ""}, Ended{"ended", "failed", "lost_in_crash", ""},
+        Ended{"ended\nexit 256", "failed", "lost_in_crash", ""},
+        Ended{"running\nexit 0", "failed", "lost_in_crash", ""}}) {
+    const auto started = agent.post("/v1/container/run", ContainerAgent::run("sleep"));
+    const auto action = started.at("/action/id");
+    kill(agent.broker().pid(), SIGKILL);
+    agent.broker().process().finish();
+    auto labels = readFile(agent.folder() + "/" + action);
+    labels.replace(labels.find("running"), 7, engine);
+    agent.engineFile(action, labels);
+    agent.broker().start();
+    const auto ended = agent.ended(started.at("/run/id"));
+    EXPECT_EQ(ended.at("/run/state"), state) << engine << ended.body;
+    EXPECT_EQ(ended.at("/run/failureCode"), failure) << engine;
+    EXPECT_EQ(ended.at("/run/exit/code"), exit) << engine;
+    EXPECT_EQ(ended.has("/run/exit/lost"), *exit == '\0') << engine;
+    EXPECT_EQ(agent.containers(), 0U);
+  }
 }
 
 TEST(ContainerLife, CleanupRemovesOurOwnLeftoversAlone) {

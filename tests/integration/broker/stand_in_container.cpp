@@ -319,12 +319,9 @@ class ContainersServer final : public schema::Containers::Server {
     owner.setRun(labels["run"].c_str());
     owner.setAction(labels["action"].c_str());
     owner.setProof(labels["proof"].c_str());
-    if (labels["state"] == "ended") {
-      found.setState(schema::ContainerState::ENDED);
-      found.setExitCode(std::stoi(labels["exit"]));
-    } else {
-      found.setState(schema::ContainerState::RUNNING);
-    }
+    const bool ended = labels["state"] == "ended";
+    found.setState(ended ? schema::ContainerState::ENDED : schema::ContainerState::RUNNING);
+    if (const auto& exit = labels["exit"]; !exit.empty()) found.setExitCode(std::stoi(exit));
   }
   kj::Timer& timer_;
 };
