@@ -20,9 +20,9 @@ ContainerTarget withoutWorkspace(const home::AgentTemplate& made) {
           .network = made.mayReachOut ? schema::NetworkProfile::EGRESS : schema::NetworkProfile::NONE};
 }
 
-ContainerView viewOf(const home::Config& config, std::vector<EngineFacts> shipped,
+ContainerView viewOf(const home::Config& config, Gate apple, std::vector<EngineFacts> shipped,
                      const std::map<std::string, std::vector<EngineFacts>>& byImage) {
-  ContainerView view{.engines = std::move(shipped)};
+  ContainerView view{.engines = std::move(shipped), .apple = std::move(apple)};
   for (const auto& made : config.templates)
     view.templates.push_back(
         {.made = &made, .missing = missingGate(withoutWorkspace(made), chosen(byImage.at(made.image)))});
@@ -49,7 +49,7 @@ Posture postureOf(bool holds) {
 ContainerView ContainerView::last(const home::Config& config, const ContainerEngines& engines) {
   std::map<std::string, std::vector<EngineFacts>> byImage;
   for (const auto& made : config.templates) byImage[made.image] = engines.lastFacts(made.image);
-  return viewOf(config, engines.lastFacts(shippedImage()), byImage);
+  return viewOf(config, engines.apple().last(), engines.lastFacts(shippedImage()), byImage);
 }
 
 kj::Promise<ContainerView> ContainerView::ask(const home::Config& config, ContainerEngines& engines) {
@@ -59,11 +59,14 @@ kj::Promise<ContainerView> ContainerView::ask(const home::Config& config, Contai
   }
   auto asked = kj::Vector<kj::Promise<std::vector<EngineFacts>>>();
   for (const auto& image : *images) asked.add(engines.facts(image));
+  auto apple = engines.apple().ask();
   return kj::joinPromises(asked.releaseAsArray())
-      .then([&config, images](kj::Array<std::vector<EngineFacts>>&& facts) {
+      .then([&config, images, apple = kj::mv(apple)](kj::Array<std::vector<EngineFacts>>&& facts) mutable {
         std::map<std::string, std::vector<EngineFacts>> byImage;
         for (std::size_t i = 0; i < images->size(); ++i) byImage[(*images)[i]] = facts[i];
-        return viewOf(config, facts[0], byImage);
+        return apple.then([&config, shipped = facts[0], byImage = std::move(byImage)](Gate&& gate) {
+          return viewOf(config, std::move(gate), shipped, byImage);
+        });
       });
 }
 
@@ -77,9 +80,8 @@ void fillReadiness(const ContainerView& view, Outgoing<B, schema::ContainerReadi
   if (docker.reason) out.set(&C::setDockerReason, R::code(*docker.reason));
   out.set(&C::setPodman, podman.status);
   if (podman.reason) out.set(&C::setPodmanReason, R::code(*podman.reason));
-  // Apple's containers need macOS; there is nothing to ask on Linux.
-  out.set(&C::setApple, Posture::UNAVAILABLE);
-  out.set(&C::setAppleReason, R::words("unsupported_platform"));
+  out.set(&C::setApple, view.apple.status);
+  if (view.apple.reason) out.set(&C::setAppleReason, R::code(*view.apple.reason));
   const auto* engine = chosen(view.engines);
   const EngineFacts none;
   const auto& facts = engine == nullptr ? none : *engine;

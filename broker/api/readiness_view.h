@@ -16,11 +16,12 @@ struct ContainerView {
     std::optional<MissingGate> missing;
   };
   std::vector<EngineFacts> engines;  // for the shipped image
+  Gate apple;                        // never ready
   std::vector<Template> templates;
 
   // As it was found last, without asking anybody.
   static ContainerView last(const home::Config& config, const ContainerEngines& engines);
-  // Asks every engine about every template's image.
+  // Asks every engine about every template's image, and Apple's program, if one is named, for its version.
   static kj::Promise<ContainerView> ask(const home::Config& config, ContainerEngines& engines);
 };
 

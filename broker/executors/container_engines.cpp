@@ -27,7 +27,7 @@ const std::string& socketOf(const home::Config& config, EngineKind kind) {
 }  // namespace
 
 ContainerEngines::ContainerEngines(Core& core, Workers& workers, std::string instance)
-    : core_(core), workers_(workers), instance_(std::move(instance)), tasks_(*this) {}
+    : core_(core), workers_(workers), instance_(std::move(instance)), apple_(core, workers), tasks_(*this) {}
 ContainerEngines::~ContainerEngines() noexcept(false) = default;
 
 std::vector<EngineKind> ContainerEngines::configured() const {

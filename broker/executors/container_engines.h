@@ -9,6 +9,7 @@
 #include <kj/async.h>
 
 #include "broker/core/core.h"
+#include "broker/executors/apple_runtime.h"
 #include "broker/executors/container_facts.h"
 #include "broker/executors/workers.h"
 
@@ -31,6 +32,9 @@ class ContainerEngines final : private kj::TaskSet::ErrorHandler {
   static constexpr std::array kKinds{schema::EngineKind::DOCKER, schema::EngineKind::PODMAN};
   std::vector<schema::EngineKind> configured() const;
   const std::string& instance() const { return instance_; }
+  // Which is no engine of these: nothing runs on it.
+  AppleRuntime& apple() { return apple_; }
+  const AppleRuntime& apple() const { return apple_; }
 
   using Taken = Outcome<std::shared_ptr<EngineWorker>>;
   kj::Promise<Taken> take(schema::EngineKind kind);
@@ -61,6 +65,7 @@ class ContainerEngines final : private kj::TaskSet::ErrorHandler {
   Core& core_;
   Workers& workers_;
   std::string instance_;
+  AppleRuntime apple_;
   std::map<schema::EngineKind, std::shared_ptr<EngineWorker>> running_;
   std::map<schema::EngineKind, kj::ForkedPromise<Taken>> starting_;
   std::map<std::string, Found> found_;  // by image: as many as templates have

@@ -54,6 +54,7 @@ constexpr std::array kRoleLines{
     RoleLine{schema::Role::FILE, Peer::kFile, Step::kLaunchScoped},
     RoleLine{schema::Role::CONTAINER, Peer::kContainer, Step::kLaunchScoped},
     RoleLine{schema::Role::GIT, Peer::kGit, Step::kLaunchScoped},
+    RoleLine{schema::Role::PROBE, Peer::kProbe, Step::kLaunchScoped},
 };
 
 const RoleLine& rowOf(schema::Role role) {
@@ -205,6 +206,7 @@ kj::Promise<void> Workers::setEngines(const home::EngineSockets& engines) {
     list[i].setEngine(told[i].first);
     list[i].setPath(told[i].second->c_str());
   }
+  if (!engines.apple.empty()) request.setAppleProgram(engines.apple.c_str());
   using Answer = capnp::Response<schema::Launcher::SetEnginesResults>;
   return rpc::withDeadline(loop_.timer(), kStartLimit, kj::Promise<Answer>(request.send()))
       .then([](Answer&& answer) { KJ_REQUIRE(!answer.hasDenial(), "the launcher takes no engines"); });

@@ -80,7 +80,8 @@ class Workers final : private kj::TaskSet::ErrorHandler {
   kj::Promise<kj::OneOf<StartedSession, LaunchDenied>> startSession(const std::string& workspacePath);
   kj::Promise<capnp::Response<schema::Launcher::SupportResults>> support();
 
-  // Once, before anything is started: the launcher connects to these sockets and no others.
+  // Once, before anything is started: the launcher connects to these sockets, and starts this program, and no
+  // others.
   kj::Promise<void> setEngines(const home::EngineSockets& engines);
   // Judges what a container is to mount, as it is now.
   kj::Promise<kj::OneOf<LookedAt, LaunchDenied>> look(schema::MountRole role, const std::string& path);

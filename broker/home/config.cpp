@@ -11,6 +11,7 @@ namespace factionos::home {
 namespace {
 
 constexpr std::size_t kMaxSocketPath = 107;  // sockaddr_un
+constexpr std::size_t kMaxPath = 4095;       // PATH_MAX
 
 bool isNormalAbsolute(const std::string& path) {
   return path.starts_with('/') && std::filesystem::path(path).lexically_normal() == path;
@@ -200,16 +201,21 @@ void readProfile(const TomlReader& reader, Config& config) {
 void readEngines(const TomlReader& reader, Config& config) {
   const toml::table* table = reader.table(reader.root(), "engines");
   if (table == nullptr) return;
-  reader.onlyKeys(*table, "engines.", {"docker", "podman"});
+  reader.onlyKeys(*table, "engines.", {"docker", "podman", "apple"});
+  const auto path = [&](std::string_view key, std::string& out) {
+    auto text = reader.text(*table, "engines.", key);
+    if (text && !text->empty()) out = absolutePath(reader, *table, "engines.", key, *std::move(text));
+  };
   const auto socket = [&](std::string_view key, std::string& out) {
-    auto path = reader.text(*table, "engines.", key);
-    if (!path || path->empty()) return;
-    out = absolutePath(reader, *table, "engines.", key, *std::move(path));
+    path(key, out);
     if (out.size() > kMaxSocketPath)
       reader.fail(*table, "engines.", key, "is longer than a socket's path may be", "use at most 107 bytes");
   };
   socket("docker", config.engines.docker);
   socket("podman", config.engines.podman);
+  path("apple", config.engines.apple);
+  if (config.engines.apple.size() > kMaxPath)
+    reader.fail(*table, "engines.", "apple", "is longer than a path may be", "use at most 4095 bytes");
 }
 
 void readAudit(const TomlReader& reader, Config& config) {

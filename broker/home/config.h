@@ -54,10 +54,11 @@ struct ProfileExtras {
   std::vector<std::string> readableDirs;  // read only
 };
 
-// Absolute paths of the container engines' socket files; empty: that engine is not used.
+// Absolute paths; empty: that engine is not used.
 struct EngineSockets {
-  std::string docker;
+  std::string docker;  // of socket files
   std::string podman;
+  std::string apple;  // of Apple's program `container`, which has no socket; at most 4095 bytes
 };
 
 struct Config {

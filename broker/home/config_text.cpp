@@ -64,6 +64,8 @@ std::string_view defaultConfigText() {
 # Socket files of the container engines that agents may be run on. A rootful engine is root on this machine: prefer a rootless one.
 # docker = "/run/docker.sock"
 # podman = "/run/user/1000/podman/podman.sock"
+# Apple's program, which has no socket. Readiness asks it for its version; nothing is run by it.
+# apple = "/usr/local/bin/container"
 
 [audit]
 # A file outside this home that gets a copy of the audit's head, against rolling the home back.

@@ -10,7 +10,7 @@ namespace factionos::broker {
 
 // Every line between the broker and another process, as rows: who is at the other end, who serves there, and
 // what a message from there may cost. A line that is no row does not exist.
-enum class Peer : std::uint8_t { kLauncher, kFront, kPty, kFile, kContainer, kGit, kOperator };
+enum class Peer : std::uint8_t { kLauncher, kFront, kPty, kFile, kContainer, kGit, kProbe, kOperator };
 
 enum class Serves : std::uint8_t {
   kBroker,  // the peer calls
@@ -37,7 +37,7 @@ struct LinkRow {
 // descriptor, and a second one while the answer is not sent, of the 4096 that we have. The launcher gets a
 // line for each worker that is starting, a pty worker its sink and its master, the operator what its login
 // opens. A container worker tells of at most 1000 containers, and holds a sink for each of 64 runs and the
-// sockets that it has just asked for.
+// sockets that it has just asked for. A probe answers with one word and one label.
 inline constexpr std::array kLinks{
     LinkRow{Peer::kLauncher, "launcher", Serves::kPeer, "Launcher", 4, 1 << 20, 32, 4 << 20, 1024},
     LinkRow{Peer::kFront, "front", Serves::kBoth, "Gate", 4, 16 << 20, 64, 32 << 20, 1024},
@@ -45,6 +45,7 @@ inline constexpr std::array kLinks{
     LinkRow{Peer::kFile, "file", Serves::kPeer, "FileWorker", 1, 4 << 20, 16, 4 << 20, 16},
     LinkRow{Peer::kContainer, "container", Serves::kPeer, "Container", 1, 2 << 20, 16, 4 << 20, 256},
     LinkRow{Peer::kGit, "git", Serves::kPeer, "Git", 0, 8 << 20, 16, 4 << 20, 16},
+    LinkRow{Peer::kProbe, "probe", Serves::kPeer, "RuntimeProbe", 0, 64 << 10, 16, 64 << 10, 16},
     LinkRow{Peer::kOperator, "operator", Serves::kBroker, "OperatorGate", 1, 1 << 20, 32, 1 << 20, 16},
 };
 

@@ -10,6 +10,7 @@
 #include "workers/front/policy.h"
 #include "workers/git/policy.h"
 #include "workers/launcher/policy.h"
+#include "workers/probe/policy.h"
 #include "workers/pty/policy.h"
 #include "workers/session/gofer_policy.h"
 #include "workers/session/keeper_policy.h"
@@ -48,6 +49,14 @@ sandbox::Policy gitWorker(const Scene& scene) {
 
 sandbox::Policy container(const Scene&) {
   return container::policy();
+}
+
+sandbox::Policy probeWorker(const Scene& scene) {
+  return probe::policy(scene.programs, scene.command.userTasks);
+}
+
+sandbox::Policy probeProgram(const Scene& scene) {
+  return probe::programPolicy(scene.programs, scene.command.userTasks);
 }
 
 sandbox::Policy sessionStart(const Scene& scene) {
@@ -107,6 +116,10 @@ constexpr std::array kProfiles = {
             gitWorker<git::Access::kWrite>},
     Profile{"container", "container", "speaks to one container engine, which may be root", "launcher",
             nullptr, container},
+    Profile{"probe", "probe", "starts one program of the operator's for one question", "launcher", nullptr,
+            probeWorker},
+    Profile{"probe-program", "probe", "that program: a container runtime that has no socket", "probe",
+            nullptr, probeProgram},
     Profile{"session", "session", "resolves and hashes one command, builds its sandbox", "launcher", nullptr,
             sessionStart},
     Profile{"session-running", "session", "supervises a command that runs: listens, reaps, kills", "session",

@@ -18,7 +18,7 @@ struct Scene {
   sandbox::NamespacePosture namespaces;  // what the process was given before it enters its profile
   int home = -1;                         // broker: its home
   int children = -1;                     // broker: the list of its own children
-  int programs = -1;                     // launcher: the directory of the workers
+  int programs = -1;                     // launcher: the directory of the workers; probe: the program
   int workspace = -1;                    // file: its one workspace
   std::vector<int> keep;                 // broker, keeper: every descriptor that stays open
   session::CommandScope command;         // commands; what their network is, the profile says

@@ -26,24 +26,11 @@ struct Row {
 };
 
 // In the order of profiles().
-inline const std::vector<std::string_view> kAll = {"broker",
-                                                   "launcher",
-                                                   "front",
-                                                   "pty",
-                                                   "file",
-                                                   "git-read",
-                                                   "git-write",
-                                                   "container",
-                                                   "session",
-                                                   "session-running",
-                                                   "keeper",
-                                                   "gofer",
-                                                   "gofer-plain",
-                                                   "command",
-                                                   "command-loopback",
-                                                   "command-full",
-                                                   "command-plain",
-                                                   "command-full-plain"};
+inline const std::vector<std::string_view> kAll = {
+    "broker",   "launcher",         "front",        "pty",           "file",
+    "git-read", "git-write",        "container",    "probe",         "probe-program",
+    "session",  "session-running",  "keeper",       "gofer",         "gofer-plain",
+    "command",  "command-loopback", "command-full", "command-plain", "command-full-plain"};
 inline const std::vector<std::string_view> kListed = {
     "broker",    "front",           "pty",    "file",  "git-read",   "git-write",
     "container", "session-running", "keeper", "gofer", "gofer-plain"};  // allow by list
@@ -55,9 +42,18 @@ inline const std::vector<std::string_view> kCommands = {"command", "command-loop
 inline const std::vector<std::string_view> kSpacious = {"command", "command-loopback", "command-full"};
 inline const std::vector<std::string_view> kPlain = {"command-plain", "command-full-plain"};
 
+// Calls denied by the list of a command without a namespace.
+inline const std::vector<std::string_view> kProbes = {"probe", "probe-program"};
+
 inline const std::vector<std::string_view> kOurs = {
-    "broker",    "launcher", "front",           "pty",    "file",  "git-read",   "git-write",
-    "container", "session",  "session-running", "keeper", "gofer", "gofer-plain"};
+    "broker", "launcher", "front",           "pty",    "file",  "git-read",   "git-write", "container",
+    "probe",  "session",  "session-running", "keeper", "gofer", "gofer-plain"};
+
+inline std::vector<std::string_view> both(std::vector<std::string_view> some,
+                                          const std::vector<std::string_view>& others) {
+  some.insert(some.end(), others.begin(), others.end());
+  return some;
+}
 
 std::vector<Row> fileRows();
 std::vector<Row> processRows();

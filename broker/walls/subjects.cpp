@@ -71,7 +71,8 @@ verify::Subject subjectOf(const Profile& profile) {
   if (profile.namespaces != nullptr) subject.namespaces = profile.namespaces();
   // Only what is entered by narrow() is entered on top of another profile; a worker's own enter() stands
   // alone.
-  const Profile* const below = profile.name == "session-running" ? findProfile(profile.within) : nullptr;
+  const bool narrowed = profile.name == "session-running" || profile.name == "probe-program";
+  const Profile* const below = narrowed ? findProfile(profile.within) : nullptr;
   subject.policies = [&profile, below](const verify::World& world, const sandbox::NamespacePosture& given) {
     const Scene scene = sceneOf(world, given);
     std::vector<sandbox::Policy> policies;
@@ -80,8 +81,8 @@ verify::Subject subjectOf(const Profile& profile) {
     return policies;
   };
   subject.environment = handedOn;
-  subject.tree =
-      profile.role == "command" || profile.role == "gofer" ? verify::Tree::kParent : verify::Tree::kNobody;
+  const bool ended = profile.role == "command" || profile.role == "gofer" || profile.name == "probe-program";
+  subject.tree = ended ? verify::Tree::kParent : verify::Tree::kNobody;
   subject.scope = profile.role == "broker" ? verify::Scope::kHome : verify::Scope::kWorkspace;
   return subject;
 }

@@ -37,9 +37,9 @@ bool isEventPipe(int descriptor) {
   return flags >= 0 && (flags & O_ACCMODE) == O_WRONLY;
 }
 
-bool isDirectory(int descriptor) {
+bool isOfKind(int descriptor, mode_t kind) {
   struct stat status {};
-  return fstat(descriptor, &status) == 0 && S_ISDIR(status.st_mode);
+  return fstat(descriptor, &status) == 0 && (status.st_mode & S_IFMT) == kind;
 }
 
 // Whatever 0 to 2 were, and if they were closed: no later descriptor may get a number that libraries print
@@ -63,11 +63,15 @@ void silenceStandardStreams() {
 
 }  // namespace
 
-void mustBeStarted(std::string_view name, const std::vector<int>& scopes) {
+void mustBeStarted(std::string_view name, const std::vector<int>& scopes, const std::vector<int>& programs) {
   if (!isOwnSocketpair(kLine) || !isEventPipe(kEvents)) refuse(name);
   for (const int scope : scopes) {
-    if (!isDirectory(scope)) refuse(name);
+    if (!isOfKind(scope, S_IFDIR)) refuse(name);
     fcntl(scope, F_SETFD, FD_CLOEXEC);
+  }
+  for (const int program : programs) {
+    if (!isOfKind(program, S_IFREG)) refuse(name);
+    fcntl(program, F_SETFD, FD_CLOEXEC);
   }
   silenceStandardStreams();
   fcntl(kLine, F_SETFD, FD_CLOEXEC);

@@ -19,9 +19,10 @@ inline constexpr int kInternalError = 71;
 
 // Ends the process with one line on standard error and status 2 unless it was started as a worker is: kLine
 // is a stream socketpair made by a process of our own user, kEvents a pipe open for writing, and each of
-// `scopes` an open directory. Also sets what the rest relies on: umask 077, working directory "/",
-// close-on-exec on every inherited descriptor.
-void mustBeStarted(std::string_view name, const std::vector<int>& scopes = {});
+// `scopes` an open directory, each of `programs` an open file. Also sets what the rest relies on: umask 077,
+// working directory "/", close-on-exec on every inherited descriptor.
+void mustBeStarted(std::string_view name, const std::vector<int>& scopes = {},
+                   const std::vector<int>& programs = {});
 
 // Throws SetupError at Step::kSelfCheck unless the posture shows no_new_privs, not dumpable and a filter, and
 // no descriptor but the policy's is open.

@@ -1,6 +1,7 @@
 #include "workers/launcher/engines.h"
 
 #include <cerrno>
+#include <climits>
 #include <string_view>
 #include <utility>
 
@@ -82,23 +83,31 @@ class Connector final : public schema::EngineConnector::Server {
   unsigned count_ = 0;
 };
 
+// `most`: with the end of a text.
+bool isPath(const std::string& text, std::size_t most) {
+  return text.starts_with('/') && text.size() < most && text.find('\0') == text.npos;
+}
+
 bool isKnown(schema::EngineKind engine) {
   return engine == schema::EngineKind::DOCKER || engine == schema::EngineKind::PODMAN;
 }
 
 }  // namespace
 
-const char* Engines::set(capnp::List<schema::EngineSocket>::Reader engines) {
+const char* Engines::set(capnp::List<schema::EngineSocket>::Reader engines,
+                         capnp::Text::Reader appleProgram) {
   if (state_ == State::kFixed) return "engines_fixed";
   std::map<schema::EngineKind, std::string> paths;
   for (const auto engine : engines) {
     const std::string path(engine.getPath().begin(), engine.getPath().size());
-    const bool usable =
-        path.starts_with('/') && path.size() < sizeof(sockaddr_un::sun_path) && path.find('\0') == path.npos;
-    if (!usable || !isKnown(engine.getEngine()) || !paths.emplace(engine.getEngine(), path).second)
+    if (!isPath(path, sizeof(sockaddr_un::sun_path)) || !isKnown(engine.getEngine()) ||
+        !paths.emplace(engine.getEngine(), path).second)
       return "engine_invalid";
   }
+  std::string program(appleProgram.begin(), appleProgram.size());
+  if (!program.empty() && !isPath(program, PATH_MAX)) return "engine_invalid";
   paths_ = std::move(paths);
+  appleProgram_ = std::move(program);
   fix();
   return nullptr;
 }

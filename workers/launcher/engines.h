@@ -1,4 +1,5 @@
-// The container engines whose sockets the launcher connects, for a worker that can make no socket itself.
+// The container engines whose sockets the launcher connects, for a worker that can make no socket itself; and
+// the program of a runtime that has none.
 #pragma once
 
 #include <map>
@@ -15,10 +16,12 @@ class Engines {
   explicit Engines(kj::Timer& timer) : timer_(timer) {}
 
   // Null when it is done, else the code of the denial.
-  const char* set(capnp::List<schema::EngineSocket>::Reader engines);
+  const char* set(capnp::List<schema::EngineSocket>::Reader engines, capnp::Text::Reader appleProgram);
   // What has been started has seen the paths as they were: they change no more.
   void fix() { state_ = State::kFixed; }
 
+  // The path of Apple's program; empty: none.
+  const std::string& appleProgram() const { return appleProgram_; }
   // Null: no such engine. It outlives this object.
   kj::Maybe<schema::EngineConnector::Client> connector(schema::EngineKind engine) const;
 
@@ -28,6 +31,7 @@ class Engines {
   kj::Timer& timer_;
   State state_ = State::kOpen;
   std::map<schema::EngineKind, std::string> paths_;
+  std::string appleProgram_;
 };
 
 }  // namespace factionos::launcher

@@ -13,6 +13,7 @@ constexpr std::array kRoles = {
     RoleRow{schema::Role::SESSION, "session", ScopeKind::kWorkspace, LineKind::kOwn},
     RoleRow{schema::Role::FILE, "file", ScopeKind::kWorkspace, LineKind::kGiven},
     RoleRow{schema::Role::CONTAINER, "container", ScopeKind::kNone, LineKind::kGiven},
+    RoleRow{schema::Role::PROBE, "probe", ScopeKind::kProgram, LineKind::kGiven},
 };
 
 }  // namespace

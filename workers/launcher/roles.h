@@ -11,6 +11,7 @@ enum class ScopeKind {
   kNone,
   kWorkspace,   // one directory
   kRepository,  // one directory, and others that a repository may reach into
+  kProgram,     // none that is told: the one program that Engines has
 };
 enum class LineKind {
   kGiven,  // the broker hands over the worker's end: it speaks to the worker itself

@@ -1,6 +1,12 @@
 #include "workers/launcher/scope.h"
 
+#include <cerrno>
+#include <utility>
 #include <variant>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "workers/common/repository_scope.h"
 
@@ -17,7 +23,7 @@ std::string textOf(capnp::Text::Reader text) {
 const char* openWorkspace(capnp::Text::Reader path, const sandbox::WorkspaceRules& rules, OpenScope& open) {
   std::variant<sandbox::Fd, sandbox::WorkspaceRule> workspace = rules.open(textOf(path));
   if (const auto* rule = std::get_if<sandbox::WorkspaceRule>(&workspace)) return label(*rule);
-  open.directories.push_back(std::get<sandbox::Fd>(std::move(workspace)));
+  open.opened.push_back(std::get<sandbox::Fd>(std::move(workspace)));
   return nullptr;
 }
 
@@ -40,7 +46,7 @@ const char* openRepository(schema::RepositoryScope::Reader scope, const sandbox:
   for (const auto root : scope.getRoots()) openWorkspace(root, rules, open);
   const auto access = accessOf(scope.getAccess());
   if (!access) return "access_unknown";
-  open.arguments = worker::encode({*access, static_cast<unsigned>(open.directories.size())});
+  open.arguments = worker::encode({*access, static_cast<unsigned>(open.opened.size())});
   return nullptr;
 }
 
@@ -48,7 +54,7 @@ const char* openRepository(schema::RepositoryScope::Reader scope, const sandbox:
 
 std::vector<int> OpenScope::numbers() const {
   std::vector<int> found;
-  for (const sandbox::Fd& directory : directories) found.push_back(directory.get());
+  for (const sandbox::Fd& each : opened) found.push_back(each.get());
   return found;
 }
 
@@ -56,6 +62,7 @@ const char* openScope(schema::WorkerScope::Reader scope, ScopeKind kind, const s
                       OpenScope& open) {
   switch (kind) {
     case ScopeKind::kNone:
+    case ScopeKind::kProgram:
       return scope.isNone() ? nullptr : kNotOfThisRole;
     case ScopeKind::kWorkspace:
       return scope.isWorkspace() ? openWorkspace(scope.getWorkspace(), rules, open) : kNotOfThisRole;
@@ -63,6 +70,19 @@ const char* openScope(schema::WorkerScope::Reader scope, ScopeKind kind, const s
       return scope.isRepository() ? openRepository(scope.getRepository(), rules, open) : kNotOfThisRole;
   }
   return kNotOfThisRole;
+}
+
+const char* openProgram(const std::string& path, OpenScope& open) {
+  if (path.empty()) return "program_unknown";
+  sandbox::Fd file(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!file) return errno == ENOENT || errno == ENOTDIR ? "program_missing" : "program_untrusted";
+  struct stat status {};
+  if (fstat(file.get(), &status) != 0) return "program_untrusted";
+  const bool executable = S_ISREG(status.st_mode) && (status.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0;
+  const bool ours = status.st_uid == 0 || status.st_uid == getuid();
+  if (!executable || !ours || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) return "program_untrusted";
+  open.opened.push_back(std::move(file));
+  return nullptr;
 }
 
 }  // namespace factionos::launcher

@@ -1,4 +1,4 @@
-// The directories that a worker is started with.
+// The directories that a worker is started with, or the program.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@
 namespace factionos::launcher {
 
 struct OpenScope {
-  std::vector<sandbox::Fd> directories;  // the workspace first
-  std::vector<std::string> arguments;    // what the worker is told of them
+  std::vector<sandbox::Fd> opened;     // the workspace first; or the program
+  std::vector<std::string> arguments;  // what the worker is told of them
 
   [[nodiscard]] std::vector<int> numbers() const;
 };
@@ -24,5 +24,10 @@ extern const char* const kNotOfThisRole;
 // Opens and judges by descriptor. Null when it is done, else the rule that refuses it: a label.
 const char* openScope(schema::WorkerScope::Reader scope, ScopeKind kind, const sandbox::WorkspaceRules& rules,
                       OpenScope& open);
+
+// The program of ScopeKind::kProgram, at `path`; empty: none was named. Null when it is done, else the code
+// of the denial. Who could exchange it, or what it holds, is root or this user; who owns a directory above it
+// could have another one of theirs started, under the same profile.
+const char* openProgram(const std::string& path, OpenScope& open);
 
 }  // namespace factionos::launcher

@@ -131,6 +131,10 @@ class Service final : public schema::Launcher::Server, private kj::TaskSet::Erro
     auto scope = std::make_unique<OpenScope>();
     if (const char* rule = openScope(params.getScope(), row->scope, setup_.workspaces, *scope))
       return refuse(context, rule == kNotOfThisRole ? "scope_refused" : "workspace_refused", rule);
+    if (row->scope == ScopeKind::kProgram) {
+      if (const char* code = openProgram(engines_.appleProgram(), *scope))
+        return refuse(context, code, "engine_sockets");
+    }
     return rpc::takeDescriptor(params.getLine())
         .then([this, context, row, scope = std::move(scope)](rpc::OwnFd line) mutable {
           if (!isStreamSocket(line.get()))
@@ -164,7 +168,8 @@ class Service final : public schema::Launcher::Server, private kj::TaskSet::Erro
   }
 
   kj::Promise<void> setEngines(SetEnginesContext context) override {
-    if (const char* code = engines_.set(context.getParams().getEngines()))
+    if (const char* code =
+            engines_.set(context.getParams().getEngines(), context.getParams().getAppleProgram()))
       return refuse(context, code, "engine_sockets");
     return kj::READY_NOW;
   }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "sandbox/environment.h"
+#include "workers/common/signals.h"
 #include "workers/common/start.h"
 
 namespace factionos::launcher {
@@ -28,18 +29,9 @@ int raise(int descriptor) {
   return descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, kAbove);
 }
 
-void defaultSignals() {
-  struct sigaction plain {};
-  plain.sa_handler = SIG_DFL;
-  for (int number = 1; number < NSIG; ++number) sigaction(number, &plain, nullptr);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-}
-
 // Between vfork and exec, in memory that is the launcher's: system calls alone.
 [[noreturn]] void become(const WorkerImage& image, char* const* argv, char* const* environment) {
-  defaultSignals();
+  worker::defaultSignals();
   const int directory = raise(image.directory);
   const int line = raise(image.line);
   const int events = raise(image.events);

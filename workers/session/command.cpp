@@ -1,7 +1,6 @@
 #include "workers/session/command.h"
 
 #include <cerrno>
-#include <csignal>
 #include <string_view>
 
 #include <fcntl.h>
@@ -13,6 +12,7 @@
 #include "sandbox/environment.h"
 #include "sandbox/landlock.h"
 #include "sandbox/self_check.h"
+#include "workers/common/signals.h"
 #include "workers/session/supervision.h"
 
 namespace factionos::session {
@@ -36,16 +36,6 @@ void takeTerminal(int terminal) {
     checked(Step::kDescriptors, dup2(terminal, standard), "terminal_refused");
   }
   checked(Step::kIdentity, ioctl(STDIN_FILENO, TIOCSCTTY, 0), "controlling_terminal_refused");
-}
-
-// A program expects signals as they are after login: nothing ignored, nothing blocked.
-void resetSignals() {
-  struct sigaction plain {};
-  plain.sa_handler = SIG_DFL;
-  for (int number = 1; number < NSIG; ++number) sigaction(number, &plain, nullptr);
-  sigset_t none;
-  sigemptyset(&none);
-  checked(Step::kIdentity, sigprocmask(SIG_SETMASK, &none, nullptr), "signals_refused");
 }
 
 void standInWorkspace(const Command& command) {
@@ -148,7 +138,7 @@ void enterFiles(const Command& command, const sandbox::NamespacePosture& namespa
                                 int status) noexcept {
   try {
     takeTerminal(command.terminal);
-    resetSignals();
+    worker::defaultSignals();
     command.scope.keep = {STDIN_FILENO,      STDOUT_FILENO,      STDERR_FILENO,
                           command.workspace, command.executable, status};
     for (const int other : {command.script, listenerTo}) {

@@ -166,8 +166,8 @@ TEST_P(WorkerMatrix, EveryAnswerIsTheKernels) {
 
 INSTANTIATE_TEST_SUITE_P(Profiles, WorkerMatrix,
                          testing::Values("broker", "launcher", "front", "pty", "file", "git-read",
-                                         "git-write", "container", "session", "session-running", "keeper",
-                                         "gofer", "gofer-plain"),
+                                         "git-write", "container", "probe", "probe-program", "session",
+                                         "session-running", "keeper", "gofer", "gofer-plain"),
                          [](const auto& profile) {
                            std::string name = profile.param;
                            std::ranges::replace(name, '-', '_');

@@ -60,10 +60,11 @@ LiveBroker::LiveBroker(Setup setup)
     config.insert(config.find(table) + table.size(), setup.limits + "\n");
     writeFile(home_ + "/config.toml", config);
   }
-  if (!setup.engine.empty()) {
+  if (!setup.engine.empty()) setup.engines += "\ndocker = \"" + setup.engine + "\"";
+  if (!setup.engines.empty()) {
     auto config = readFile(home_ + "/config.toml");
     const std::string table = "[engines]\n";
-    config.insert(config.find(table) + table.size(), "docker = \"" + setup.engine + "\"\n");
+    config.insert(config.find(table) + table.size(), setup.engines + "\n");
     writeFile(home_ + "/config.toml", config);
   }
   if (!setup.config.empty())

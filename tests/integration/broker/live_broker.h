@@ -19,6 +19,7 @@ struct Setup {
   enum class Key { kPlain, kSealed } key = Key::kPlain;  // unsealing costs a second on purpose
   std::string limits;                                    // lines of config.toml's [limits]
   std::string engine;                                    // docker's socket, in config.toml's [engines]
+  std::string engines;                                   // more lines of that table
   std::string config;                                    // more of config.toml, as tables of their own
   std::string policy;                                    // instead of the shipped policy.toml
   std::string broker;  // a factionosd with workers of its own beside it, instead of what the CLI starts

@@ -200,7 +200,7 @@ std::pair<int, std::string> runByHand(const std::string& name) {
 }
 
 TEST(Launcher, NoWorkerStartsByHand) {
-  for (const char* name : {"launcher", "session", "pty", "container"}) {
+  for (const char* name : {"launcher", "session", "pty", "container", "probe"}) {
     const auto [status, text] = runByHand(name);
     EXPECT_EQ(status, 2) << name;
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;

@@ -74,6 +74,7 @@ command_timeout_seconds = 5
 program_dirs = ["/opt/tools"]
 readable_dirs = ["/srv/data/"]
 [engines]
+apple = "/usr/local/bin/container"
 docker = "/run/docker.sock"
 podman = ""
 
@@ -95,6 +96,7 @@ anchor = "/var/backups/head"
   EXPECT_EQ(config->profile.programDirs.front(), "/opt/tools");
   EXPECT_EQ(config->engines.docker, "/run/docker.sock");
   EXPECT_EQ(config->engines.podman, "");
+  EXPECT_EQ(config->engines.apple, "/usr/local/bin/container");
   EXPECT_EQ(config->auditAnchor, "/var/backups/head");
 }
 
@@ -142,6 +144,7 @@ TEST(Config, OnlyLoopbackIsListenedOn) {
 }
 
 TEST(Config, ErrorsNameLineColumnAndFieldAndEchoNothing) {
+  const std::string longProgram = "[engines]\napple = \"/" + std::string(4095, 'x') + "\"\n";
   const std::string longSocket = "[engines]\npodman = \"/" + std::string(110, 'x') + "\"\n";
   const struct {
     const char* text;
@@ -177,7 +180,9 @@ TEST(Config, ErrorsNameLineColumnAndFieldAndEchoNothing) {
       {"limits = \"hunter2\"\n", "config.toml:1:10: limits: must be a table"},
       {"[engines]\ndocker = \"docker.sock\"\n", "config.toml:2:10: engines.docker: must be an absolute path"},
       {longSocket.c_str(), "config.toml:2:10: engines.podman: is longer"},
-      {"[engines]\napple = \"/x\"\n", "config.toml:2:1: engines: unknown key"},
+      {"[engines]\napple = \"container\"\n", "config.toml:2:9: engines.apple: must be an absolute path"},
+      {longProgram.c_str(), "config.toml:2:9: engines.apple: is longer"},
+      {"[engines]\ncontainerd = \"/x\"\n", "config.toml:2:1: engines: unknown key"},
       {"[audit]\nanchor = \"/x/\"\n", "config.toml:2:10: audit.anchor: is a directory"},
       {"listen = \"hunter2\n", "config.toml:1:18: file: this is not valid TOML"},
       {"[profile]\nprogram_dirs = [\"hunter2\"]\n",

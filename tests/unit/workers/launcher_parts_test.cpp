@@ -22,6 +22,8 @@ TEST(Roles, AreRowsOfData) {
   EXPECT_EQ(launcher::findRole(schema::Role::UNSPECIFIED), nullptr);
   ASSERT_NE(launcher::findRole(schema::Role::CONTAINER), nullptr);
   EXPECT_EQ(launcher::findRole(schema::Role::CONTAINER)->scope, launcher::ScopeKind::kNone);
+  ASSERT_NE(launcher::findRole(schema::Role::PROBE), nullptr);
+  EXPECT_EQ(launcher::findRole(schema::Role::PROBE)->scope, launcher::ScopeKind::kProgram);
 }
 
 sandbox::Verdict verdictOf(const sandbox::Policy& policy, int call) {

@@ -10,6 +10,8 @@
 
 #include "sandbox/seccomp_eval.h"
 #include "sandbox/self_check.h"
+#include "workers/probe/policy.h"
+#include "workers/probe/programs.h"
 #include "workers/pty/policy.h"
 #include "workers/pty/programs.h"
 #include "workers/session/command_policy.h"
@@ -61,6 +63,13 @@ TEST_F(BuiltPrograms, HoldWhatASessionEntersWhateverItsCommandIs) {
   all.user = all.pid = all.mount = all.network = all.ipc = all.uts = true;
   EXPECT_NE(findBuiltProgram(withSelfCheck(session::commandPolicy(scope, all, landlockAbi()))), nullptr);
   EXPECT_NE(findBuiltProgram(withSelfCheck(session::commandPolicy(scope, {}, landlockAbi()))), nullptr);
+}
+
+TEST_F(BuiltPrograms, HoldWhatAProbeAndItsProgramEnter) {
+  useBuiltPrograms(probe::kPrograms);
+  EXPECT_NE(findBuiltProgram(withSelfCheck(probe::policy(5, 300))), nullptr);
+  EXPECT_NE(findBuiltProgram(probe::programPolicy(5, 0).seccomp), nullptr)
+      << "it would be compiled in a process that may make no memory file";
 }
 
 TEST_F(BuiltPrograms, ANarrowerOrWiderPolicyIsCompiledAnew) {
