@@ -60,6 +60,12 @@ void KeepingEngine::goOn() {
   changed_.notify_all();
 }
 
+void KeepingEngine::goOnWithIt() {
+  const std::lock_guard lock(mutex_);
+  stop_ = Stop::kDone;
+  changed_.notify_all();
+}
+
 // True: here it stood, and nobody is left to hear more.
 bool KeepingEngine::standsStill(const Call& call, const std::string& what, When when) {
   std::unique_lock lock(mutex_);
@@ -67,7 +73,7 @@ bool KeepingEngine::standsStill(const Call& call, const std::string& what, When 
   stop_ = Stop::kReached;
   changed_.notify_all();
   while (stop_ == Stop::kReached && !*call.ending) changed_.wait_for(lock, std::chrono::milliseconds(50));
-  return true;
+  return stop_ != Stop::kDone;
 }
 
 KeepingEngine::Box* KeepingEngine::find(const std::string& which) {

@@ -27,6 +27,8 @@ class KeepingEngine {
   // Whoever asked is gone: what stood before its deed is never done, what stood after it has nobody to
   // answer.
   void goOn();
+  // Whoever asked is gone, and it is done all the same.
+  void goOnWithIt();
 
   // Containers that carry our label and are there, in whatever state, but for the stranger's.
   std::size_t count();
@@ -55,7 +57,7 @@ class KeepingEngine {
   std::mutex mutex_;
   std::condition_variable changed_;
   Place place_;
-  enum class Stop { kNone, kWanted, kReached } stop_ = Stop::kNone;
+  enum class Stop { kNone, kWanted, kReached, kDone } stop_ = Stop::kNone;
   std::map<std::string, Box> boxes_;          // by id
   std::map<std::string, std::string> names_;  // ids by name
   std::size_t made_ = 0;

@@ -136,6 +136,31 @@ TEST_P(ContainerRunAtEveryCall, WhoeverIsKilledNothingOfItStaysAndItsEndIsToldTr
 INSTANTIATE_TEST_SUITE_P(Matrix, ContainerRunAtEveryCall, testing::ValuesIn(kPlaces),
                          [](const auto& each) { return each.param.name; });
 
+// The engine makes it once its run has ended, and nobody asks anything any more: the later look finds it.
+TEST(ContainerRecovery, AContainerThatIsMadeAfterItsRunNeverStartedIsRemoved) {
+  KeepingEngine engine;
+  Rig rig;
+  configure(rig, engine);
+  rig.start();
+  ASSERT_TRUE(rig.serving()) << rig.log();
+  engine.stopAt({kCreate, When::kBefore});
+  Reply reply;
+  std::thread client([&]() { reply = run(rig, "stay", "run"); });
+  EXPECT_TRUE(engine.stopped()) << rig.log();
+  for (const auto pid : rig.find(Victim::kContainer)) ::kill(pid, SIGKILL);
+  client.join();
+  EXPECT_GE(reply.status, 500) << reply.body;
+  const auto runs = rig.get("/v1/container/runs");
+  EXPECT_EQ(runs.at("/runs/0/state"), "failed") << runs.body;
+  EXPECT_EQ(engine.count(), 0U);
+  engine.goOnWithIt();
+  EXPECT_TRUE(eventually([&]() { return engine.count() == 1; })) << "the control: it is made";
+  EXPECT_TRUE(eventually([&]() { return engine.count() == 0; })) << "it stayed" << rig.log();
+  EXPECT_EQ(engine.starts(), 0U);
+  EXPECT_TRUE(engine.strangerStands());
+  EXPECT_EQ(rig.stop(), 0) << rig.log();
+}
+
 // Who settles what the last death left dies too.
 TEST(ContainerRecovery, ADeathInRecoveryIsRecoveredFrom) {
   KeepingEngine engine;

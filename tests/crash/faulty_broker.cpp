@@ -134,5 +134,6 @@ int main(int argc, char** argv) {
   control = static_cast<test::Control*>(page);
   Stops stops;
   argv[1] = argv[0];
-  return broker::daemonMain(argc - 1, argv + 1, {.steps = &stops, .writes = &stops, .settleAgain = 2 * kj::SECONDS});
+  return broker::daemonMain(argc - 1, argv + 1,
+                            {.steps = &stops, .writes = &stops, .settleAgain = 2 * kj::SECONDS});
 }
