@@ -35,6 +35,7 @@ void expectNoneFailed(const Examined& examined) {
 // Off by a sysctl (max_user_namespaces=0 gives ENOSPC), and by a policy such as AppArmor's (EPERM). Those
 // that would enter some are looked at twice.
 TEST(VerifyKernels, WithoutNamespacesTheRequiredGuaranteesHoldAndTheOthersAreNotGreen) {
+  SKIP_IF_SANITIZED();
   for (const int error : {EPERM, ENOSPC}) {
     const Examined examined = examine(error == EPERM ? "" : "command", kAsItIs, [error] {
       pretend({sandbox::refuse(families::namespaceCalls(), error, "test"),
@@ -88,6 +89,7 @@ TEST_P(OfAbi, WhatItCarriesIsEnforcedAndWhatItLacksIsNamed) {
 }
 
 TEST_P(OfAbi, TheApisPortAndAbstractSocketsFollowIt) {
+  SKIP_IF_SANITIZED();
   const int abi = GetParam();
   if (sandbox::landlockAbi() < abi) ABSENT("Landlock of that ABI");
   const Examined plain = examine("command-full-plain", kAsItIs, [abi] { pretendAbi(abi); });
