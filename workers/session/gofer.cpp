@@ -186,8 +186,13 @@ void tellWhatIsOwed() {
   const sandbox::NotifyListener listener(std::move(descriptor));
   const sandbox::SeccompPolicy calls = commandCalls(scope.network, plan.namespaces, sandbox::landlockAbi());
   const GuardedNames names(scope.workspace, plan.paths, plan.namespaces.mount ? Mounted::kYes : Mounted::kNo);
-  Observer observer({*plan.denials, scope.workspace, plan.state, openTrees(scope, plan.namespaces),
-                     std::move(plan.machine), plan.namespaces.mount});
+  Observer observer({*plan.denials,
+                     scope.workspace,
+                     plan.state,
+                     openTrees(scope, plan.namespaces),
+                     {scope.workspace, scope.temporary, scope.home},
+                     std::move(plan.machine),
+                     plan.namespaces.mount});
   FileCalls files({listener, names, *plan.denials, observer, scope.terminal, leaderPid, kUsualMask});
   sandbox::LandlockPolicy asBefore;
   asBefore.files.scope = sandbox::FileScope::kUnrestricted;

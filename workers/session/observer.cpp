@@ -34,18 +34,6 @@ std::string pathOf(const Location& location) {
   return location.directory == "/" ? "/" + location.name : location.directory + "/" + location.name;
 }
 
-bool isLink(int file) {
-  struct stat status {};
-  return fstat(file, &status) == 0 && S_ISLNK(status.st_mode);
-}
-
-// What a relative path leads to without a link and without "..", is where the caller is, which is its own.
-bool isWithoutLinks(int start, const std::string& path) {
-  if (path.starts_with("..") || path.find("/..") != std::string::npos) return false;
-  const sandbox::Fd file(openat(start, path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  return file && ledByNames(start, path, file.get()) && !isLink(file.get());
-}
-
 bool isLast(const Location& location, mode_t& mode) {
   struct stat status {};
   if (fstatat(location.parent.get(), location.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return false;
@@ -90,9 +78,30 @@ bool Observer::isPlain(const std::string& path) const {
                              [&path](const std::string& tree) { return isWithin(path, tree); });
 }
 
+// What a relative path leads to is the command's if it lies in its own trees, or in those that it may read.
+// What is not there in its own is not there: nobody's denial.
+bool Observer::isOpen(int start, const std::string& path) const {
+  const auto within = [](const std::vector<std::string>& trees, const std::string& real) {
+    return std::ranges::any_of(trees, [&real](const std::string& tree) { return isWithin(real, tree); });
+  };
+  const sandbox::Fd file(openat(start, path.c_str(), O_PATH | O_CLOEXEC));
+  if (file) {
+    const std::string real = realPath(file.get());
+    return within(setting_.own, real) || within(setting_.open, real);
+  }
+  if (errno != ENOENT) return false;
+  const std::size_t slash = path.rfind('/');
+  const std::string above = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  const sandbox::Fd parent(openat(start, above.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  struct stat status {};
+  return parent && !name.empty() && within(setting_.own, realPath(parent.get())) &&
+         fstatat(parent.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
+}
+
 void Observer::look(DeniedOperation operation, const Caller& caller, sandbox::Fd start,
                     const std::string& path) {
-  if (path.empty() || (path.front() == '/' ? isPlain(path) : isWithoutLinks(start.get(), path))) return;
+  if (path.empty() || (path.front() == '/' ? isPlain(path) : isOpen(start.get(), path))) return;
   Location location;
   Walk walk(caller);
   int error = walk.from(std::move(start), path, location);

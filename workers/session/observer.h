@@ -40,6 +40,7 @@ class Observer final : public Failures {
     std::string workspace;
     std::string state;              // FactionOS's home; empty if it is not known
     std::vector<std::string> open;  // trees that the command may read
+    std::vector<std::string> own;   // that it may do everything in
     Machine machine;
     bool mounted = false;
   };
@@ -53,6 +54,7 @@ class Observer final : public Failures {
 
  private:
   [[nodiscard]] bool isPlain(const std::string& path) const;
+  [[nodiscard]] bool isOpen(int start, const std::string& path) const;
   void lookAt(DeniedOperation operation, const Location& location);
   void lookOutside(DeniedOperation operation, const std::string& path);
   void count(DeniedOperation operation, DenialSource source, std::string_view path);

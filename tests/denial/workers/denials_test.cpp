@@ -32,6 +32,18 @@ TEST_P(Denials, P48_ADeniedReadIsTold) {
   EXPECT_EQ(result.denials.at("read outside " + source), 2U);
 }
 
+// Without a mount namespace nothing keeps a command from going where it may not read.
+TEST(DenialsWithoutNamespaces, P48_ADeniedReadIsToldWhereverTheCommandStands) {
+  Box box(Story::kForbidden);
+  const std::string path = box.world().outside + "/secret";
+  box.world().write(path, "canary");
+  const Result result = box.broker.run(shell(
+      "cd / && cat " + path.substr(1) + "; cd " + box.world().outside + " && cat secret", Story::kForbidden));
+  EXPECT_EQ(result.output.find("canary"), std::string::npos);
+  ASSERT_THAT(result.denials, Contains(Key("read outside landlock")));
+  EXPECT_EQ(result.denials.at("read outside landlock"), 2U);
+}
+
 TEST_P(Denials, P14_OwnStateIsNamedAsSuch) {
   Box box(GetParam());
   for (const char* file : {"/state/broker.db", "/tokens/operator", "/run/api.sock"})
