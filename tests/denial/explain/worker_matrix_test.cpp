@@ -20,6 +20,7 @@
 #include "matrix_world.h"
 #include "sandbox/landlock.h"
 #include "tests/unit/sandbox/sandboxed_child.h"
+#include "workers/session/protected_paths.h"
 
 namespace factionos::test {
 namespace {
@@ -92,6 +93,8 @@ TEST_P(WorkerMatrix, EveryAnswerIsTheKernels) {
   walls::Question question = walls::ask(*profile, world);
   const explain::Explainer explainer(std::move(question.scene));
   question.command.terminal = "/dev/null";
+  // What a session finds, and not what the question made of it.
+  const auto protectedPaths = session::findProtected(workspace.get()).present;
   if (isGofer) {
     for (const std::string& own : {question.command.temporary, question.command.home})
       if (own.starts_with(files.scratch)) std::filesystem::create_directories(own);
@@ -105,6 +108,8 @@ TEST_P(WorkerMatrix, EveryAnswerIsTheKernels) {
       scene.landlockAbi = world.landlockAbi;
       if (profile->namespaces != nullptr) scene.namespaces = enterAsKeeper(*profile, world.support);
       scene.command = question.command;
+      scene.command.protectedPaths.clear();
+      if (scene.namespaces.mount) scene.command.protectedPaths = protectedPaths;
       scene.home = open(files.home.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
       scene.children = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
       scene.programs = open("/usr/bin", O_PATH | O_DIRECTORY | O_CLOEXEC);
