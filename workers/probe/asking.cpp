@@ -112,8 +112,9 @@ Heard Asking::end(Started& started, Heard heard, Event event) const {
   while ((reaped = waitpid(started.pid, &status, WNOHANG)) < 0 && errno == EINTR) {
   }
   killAll();
-  if (event != Event::kTooMuch && take(started.printed.get(), heard.printed) == More::kTooMuch)
-    event = Event::kTooMuch;
+  // By what there is, not by who was heard first: it may have ended in the moment in which it was too much.
+  if (event != Event::kTooMuch) take(started.printed.get(), heard.printed);
+  if (heard.printed.size() > kMostPrinted) event = Event::kTooMuch;
   char byte = 0;
   if (read(started.failure.get(), &byte, 1) == 1) {
     heard.end = Heard::End::kNotStarted;
