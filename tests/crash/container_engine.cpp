@@ -175,6 +175,10 @@ std::size_t KeepingEngine::count() {
   return boxes_.size() - (boxes_.contains(kStranger) ? 1U : 0U);
 }
 
+std::size_t KeepingEngine::looks() {
+  return engine_.calls("GET /containers/json");
+}
+
 std::size_t KeepingEngine::starts() {
   const std::lock_guard lock(mutex_);
   return starts_;

@@ -33,6 +33,7 @@ class KeepingEngine {
   // Containers that carry our label and are there, in whatever state, but for the stranger's.
   std::size_t count();
   std::size_t starts();  // that there ever were
+  std::size_t looks();   // how often somebody asked what is there
   bool
   strangerStands();  // another instance's, which runs from the first: it does, and nobody asked otherwise
 

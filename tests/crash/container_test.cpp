@@ -143,6 +143,7 @@ TEST(ContainerRecovery, AContainerThatIsMadeAfterItsRunNeverStartedIsRemoved) {
   configure(rig, engine);
   rig.start();
   ASSERT_TRUE(rig.serving()) << rig.log();
+  EXPECT_TRUE(eventually([&]() { return engine.looks() >= 2; })) << "those of a start, of which none is left";
   engine.stopAt({kCreate, When::kBefore});
   Reply reply;
   std::thread client([&]() { reply = run(rig, "stay", "run"); });
