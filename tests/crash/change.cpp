@@ -1,6 +1,8 @@
 #include "tests/crash/change.h"
 
 #include <chrono>
+#include <csignal>
+#include <thread>
 
 #include "process.h"
 #include "tests/crash/trial.h"
@@ -37,6 +39,25 @@ Reply Change::request() const {
     body += R"(,"approval":{"actionId":")" + action_ + R"(","expectedRevision":)" +
             std::to_string(approved_) + "}";
   return rig_.post(route_, body + "}", key_);
+}
+
+void dieAt(Rig& rig, const std::string& place, const std::function<void()>& drive) {
+  rig.start(place);
+  std::thread client([&]() {
+    if (drive && rig.serving()) drive();
+  });
+  const bool stopped = rig.await() == Rig::Change::kStopped;
+  const auto all = rig.tree();
+  const int status = stopped ? rig.kill() : rig.status();
+  client.join();
+  ASSERT_TRUE(stopped) << rig.log();
+  EXPECT_EQ(status, 256 + SIGKILL);
+  EXPECT_TRUE(Rig::gone(all));
+}
+
+void dieInReconciliation(Rig& rig, const std::string& place, const std::function<void()>& drive) {
+  ASSERT_NO_FATAL_FAILURE(dieAt(rig, "start.after", drive));
+  dieAt(rig, place, {});
 }
 
 }  // namespace factionos::test

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "tests/crash/rig.h"
@@ -31,5 +32,12 @@ class Change {
   std::string action_;
   std::uint64_t approved_ = 0;  // the revision of the approval
 };
+
+// Starts the broker, has `drive` done beside it, and kills it where it stops at `place`. Fails the test
+// fatally where it never does.
+void dieAt(Rig& rig, const std::string& place, const std::function<void()>& drive);
+// The broker dies when the effect has been done and nobody heard of it, and again where the next start, which
+// looks up what became of it, stops at `place`.
+void dieInReconciliation(Rig& rig, const std::string& place, const std::function<void()>& drive);
 
 }  // namespace factionos::test

@@ -1,7 +1,6 @@
 // The family file: the broker, the launcher or the worker dies at each step of one change. The file has the
 // old content or the new, the action says which, and nothing happens twice (P80, C6).
 #include <algorithm>
-#include <csignal>
 #include <filesystem>
 #include <thread>
 
@@ -66,15 +65,7 @@ class FileChangeAtEveryStep : public testing::TestWithParam<std::string> {};
 TEST_P(FileChangeAtEveryStep, P80TheBrokersDeathLeavesOldOrNewAndTheActionSaysWhich) {
   Rig rig;
   Edit edit(rig);
-  rig.start(GetParam());
-  std::thread client([&]() {
-    if (rig.serving()) (void)edit.drive();
-  });
-  ASSERT_EQ(rig.await(), Rig::Change::kStopped) << rig.log();
-  const auto all = rig.tree();
-  EXPECT_EQ(rig.kill(), 256 + SIGKILL);
-  client.join();
-  EXPECT_TRUE(Rig::gone(all));
+  ASSERT_NO_FATAL_FAILURE(dieAt(rig, GetParam(), [&]() { (void)edit.drive(); }));
   rig.start();
   expectConsistent(rig, edit);
   EXPECT_EQ(rig.stop(), 0);
@@ -98,18 +89,7 @@ class InReconciliation : public testing::TestWithParam<std::string> {};
 TEST_P(InReconciliation, ADeathIsRecoveredFrom) {
   Rig rig;
   Edit edit(rig);
-  rig.start("start.after");
-  std::thread client([&]() {
-    if (rig.serving()) (void)edit.drive();
-  });
-  ASSERT_EQ(rig.await(), Rig::Change::kStopped) << rig.log();
-  rig.kill();
-  client.join();
-  rig.start(GetParam());
-  ASSERT_EQ(rig.await(), Rig::Change::kStopped) << rig.log();
-  const auto all = rig.tree();
-  rig.kill();
-  EXPECT_TRUE(Rig::gone(all));
+  ASSERT_NO_FATAL_FAILURE(dieInReconciliation(rig, GetParam(), [&]() { (void)edit.drive(); }));
   rig.start();
   expectConsistent(rig, edit);
   EXPECT_EQ(edit.state(), "succeeded");

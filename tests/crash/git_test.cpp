@@ -81,15 +81,7 @@ TEST_P(GitCommitAtEveryStep, P80TheBrokersDeathLeavesOneTipOrTheOtherAndTheActio
   Rig rig;
   const Repository repository(rig);
   Change commit = commitOf(rig);
-  rig.start(GetParam());
-  std::thread client([&]() {
-    if (rig.serving()) (void)commit.drive();
-  });
-  ASSERT_EQ(rig.await(), Rig::Change::kStopped) << rig.log();
-  const auto all = rig.tree();
-  EXPECT_EQ(rig.kill(), 256 + SIGKILL);
-  client.join();
-  EXPECT_TRUE(Rig::gone(all));
+  ASSERT_NO_FATAL_FAILURE(dieAt(rig, GetParam(), [&]() { (void)commit.drive(); }));
   rig.start();
   expectConsistent(rig, repository, commit);
   EXPECT_EQ(rig.stop(), 0);
@@ -111,18 +103,7 @@ TEST_P(GitInReconciliation, ADeathIsRecoveredFrom) {
   Rig rig;
   const Repository repository(rig);
   Change commit = commitOf(rig);
-  rig.start("start.after");
-  std::thread client([&]() {
-    if (rig.serving()) (void)commit.drive();
-  });
-  ASSERT_EQ(rig.await(), Rig::Change::kStopped) << rig.log();
-  rig.kill();
-  client.join();
-  rig.start(GetParam());
-  ASSERT_EQ(rig.await(), Rig::Change::kStopped) << rig.log();
-  const auto all = rig.tree();
-  rig.kill();
-  EXPECT_TRUE(Rig::gone(all));
+  ASSERT_NO_FATAL_FAILURE(dieInReconciliation(rig, GetParam(), [&]() { (void)commit.drive(); }));
   rig.start();
   expectConsistent(rig, repository, commit);
   EXPECT_EQ(commit.state(), "succeeded");

@@ -1,7 +1,6 @@
 // The git worker's interface, over a repository with a little of everything. What it must never do is touch
 // the directory beside it.
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
 #include <fcntl.h>
@@ -18,17 +17,13 @@ namespace {
 
 using namespace factionos;
 
-// One commit, a branch, something staged and something not; a link that leads out.
-void fill(const std::string& root) {
-  std::filesystem::create_directories(root + "/tree/d");
-  std::filesystem::create_directories(root + "/outside");
-  std::ofstream(root + "/outside/secret") << "outside";
-  std::ofstream(root + "/tree/f") << "one\n";
-  std::ofstream(root + "/tree/d/g") << "g\n";
+// One commit, a branch, something staged and something not.
+void fill(const std::string& work) {
+  std::ofstream(work + "/f") << "one\n";
+  std::ofstream(work + "/d/g") << "g\n";
   git_repository* repository = nullptr;
   git_index* index = nullptr;
-  if (git_repository_init(&repository, (root + "/tree").c_str(), 0) < 0 ||
-      git_repository_index(&index, repository) < 0)
+  if (git_repository_init(&repository, work.c_str(), 0) < 0 || git_repository_index(&index, repository) < 0)
     std::abort();
   git_oid tree{};
   git_oid commit{};
@@ -46,9 +41,8 @@ void fill(const std::string& root) {
   git_tree_free(written);
   git_index_free(index);
   git_repository_free(repository);
-  std::ofstream(root + "/tree/.git/config", std::ios::app) << "[user]\n\tname = A\n\temail = a@b\n";
-  std::ofstream(root + "/tree/f") << "two\n";
-  std::filesystem::create_symlink("../outside", root + "/tree/out");
+  std::ofstream(work + "/.git/config", std::ios::app) << "[user]\n\tname = A\n\temail = a@b\n";
+  std::ofstream(work + "/f") << "two\n";
 }
 
 }  // namespace
@@ -57,9 +51,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const bool ready = (git::startLibrary(), fuzz::loop().startBlockingPool(), true);
   if (!ready) std::abort();
   const rpc::QuietKj quiet;
-  const fuzz::ScratchFolder folder;
-  fill(folder.path());
-  const std::string tree = folder.path() + "/tree";
+  const fuzz::TreeAndOutside folder;
+  const std::string tree = folder.tree();
+  fill(tree);
   const sandbox::Fd workspace = sandbox::openFile(tree.c_str(), O_PATH | O_DIRECTORY);
   static auto& plan = *new fuzz::Peer::Plan{
       .interfaces = {capnp::Schema::from<schema::Git>(), capnp::Schema::from<schema::Repository>()},
@@ -75,10 +69,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             [&]() -> capnp::Capability::Client {
               return git::makeService(fuzz::loop(), git::locate(tree, {workspace.get()}));
             });
-  std::ifstream in(folder.path() + "/outside/secret");
-  std::string content;
-  in >> content;
-  if (content != "outside") std::abort();
-  if (std::distance(std::filesystem::directory_iterator(folder.path() + "/outside"), {}) != 1) std::abort();
+  folder.mustBeUntouchedOutside();
   return 0;
 }

@@ -18,4 +18,17 @@ class ScratchFolder {
   std::string path_;
 };
 
+// One that holds `tree`, which a worker is given, and `outside`, which lies beside it.
+class TreeAndOutside {
+ public:
+  TreeAndOutside();
+  const std::string& root() const { return folder_.path(); }
+  std::string tree() const { return root() + "/tree"; }
+  // Ends the fuzzer unless the directory beside the tree is as it was.
+  void mustBeUntouchedOutside() const;
+
+ private:
+  ScratchFolder folder_;
+};
+
 }  // namespace factionos::fuzz

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "live_broker.h"
+#include "tests/hostile/policy_text.h"
 
 namespace factionos::test {
 
@@ -13,14 +14,7 @@ class HostileFamilyWorker : public testing::Test {
  protected:
   // `programs`: of the broker whose family's worker is the hostile one.
   explicit HostileFamilyWorker(const char* programs)
-      : broker({.policy = R"([[rule]]
-family = "*"
-operation = "*"
-decision = "allow"
-until = 2099-01-01T00:00:00Z
-reason = "the test's own"
-)",
-                .broker = programs}) {}
+      : broker({.policy = kEverythingAllowed, .broker = programs}) {}
 
   void TearDown() override {
     EXPECT_EQ(broker.cli({"audit", "verify"}).status, 0) << "the audit is whole";

@@ -13,20 +13,13 @@
 #include "latency.h"
 #include "live_broker.h"
 #include "tests/hostile/acts.h"
+#include "tests/hostile/policy_text.h"
 #include "tests/hostile/wire.h"
 
 namespace factionos::test {
 namespace {
 
 using hostile::Act;
-
-constexpr const char* kPolicy = R"([[rule]]
-family = "*"
-operation = "*"
-decision = "allow"
-until = 2099-01-01T00:00:00Z
-reason = "the test's own"
-)";
 
 struct Scenario {
   std::string name;
@@ -105,7 +98,8 @@ class HostilePty : public testing::Test {
     return false;
   }
 
-  LiveBroker broker{{.limits = "max_sessions = 64\n", .policy = kPolicy, .broker = FACTIONOS_HOSTILE_PTY}};
+  LiveBroker broker{
+      {.limits = "max_sessions = 64\n", .policy = kEverythingAllowed, .broker = FACTIONOS_HOSTILE_PTY}};
   std::string token = broker.token("read,propose", "agent");
 };
 
