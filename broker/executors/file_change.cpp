@@ -44,12 +44,13 @@ policy::Subject FileChange::subject() const {
 }
 
 kj::Promise<std::optional<Refused>> FileChange::prepare() {
-  if (!isRestoreOfNewest(asked_.change->getRoot<schema::FileChange>())) return previewed();
+  const auto preview = [this]() { return readAgainIfLost([this]() { return previewed(); }); };
+  if (!isRestoreOfNewest(asked_.change->getRoot<schema::FileChange>())) return preview();
   return executor_.newestKept(asked_.subject, {})
-      .then([this](Outcome<std::string>&& found) -> kj::Promise<std::optional<Refused>> {
+      .then([this, preview](Outcome<std::string>&& found) -> kj::Promise<std::optional<Refused>> {
         if (auto* refused = std::get_if<Refused>(&found)) return std::optional(std::move(*refused));
         asked_.change->getRoot<schema::FileChange>().setRestore(std::get<std::string>(found).c_str());
-        return previewed();
+        return preview();
       });
 }
 

@@ -201,18 +201,21 @@ kj::Promise<Outcome<FileExecutor::KeptPage>> FileExecutor::kept(const Caller& ca
 kj::Promise<Outcome<std::string>> FileExecutor::newestKept(const FileSubject& subject, std::string before) {
   using Results = schema::FileWorker::KeptResults;
   using Reply = Outcome<capnp::Response<Results>>;
-  return workers_.take(*subject.workspace)
-      .then([this, subject, before](Outcome<std::shared_ptr<ScopedWorker>>&& taken) -> kj::Promise<Reply> {
-        if (auto* refused = std::get_if<Refused>(&taken)) return Reply(std::move(*refused));
-        auto worker = std::get<std::shared_ptr<ScopedWorker>>(std::move(taken));
-        auto call = worker->as<schema::FileWorker>().keptRequest();
-        call.setPath(dataOf(subject.path));
-        call.setAfter(before.c_str());
-        call.setLimit(kKeptPage);
-        return answered<Results>(
-            std::move(worker), kj::Promise<capnp::Response<Results>>(call.send()),
-            [](const auto& response) { return areSound(response.getEntries(), kKeptPage); });
-      })
+  return readAgainIfLost([this, subject, before]() {
+           return workers_.take(*subject.workspace)
+               .then([this, subject,
+                      before](Outcome<std::shared_ptr<ScopedWorker>>&& taken) -> kj::Promise<Reply> {
+                 if (auto* refused = std::get_if<Refused>(&taken)) return Reply(std::move(*refused));
+                 auto worker = std::get<std::shared_ptr<ScopedWorker>>(std::move(taken));
+                 auto call = worker->as<schema::FileWorker>().keptRequest();
+                 call.setPath(dataOf(subject.path));
+                 call.setAfter(before.c_str());
+                 call.setLimit(kKeptPage);
+                 return answered<Results>(
+                     std::move(worker), kj::Promise<capnp::Response<Results>>(call.send()),
+                     [](const auto& response) { return areSound(response.getEntries(), kKeptPage); });
+               });
+         })
       .then([this, subject](Reply&& reply) -> kj::Promise<Outcome<std::string>> {
         if (auto* refused = std::get_if<Refused>(&reply)) return Outcome<std::string>(std::move(*refused));
         const auto& response = std::get<capnp::Response<Results>>(reply);
@@ -368,18 +371,30 @@ kj::Promise<Reconciler::Reconciled> FileExecutor::reconcile(const state::ActionR
 
 kj::Promise<Reconciler::Found> FileExecutor::settle(const home::WorkspaceEntry& workspace,
                                                     const std::string& action) {
-  return workers_.take(workspace)
-      .then([this, action](Outcome<std::shared_ptr<ScopedWorker>>&& taken) -> kj::Promise<Found> {
-        if (std::holds_alternative<Refused>(taken)) return Found::kCantTell;
-        auto worker = std::get<std::shared_ptr<ScopedWorker>>(std::move(taken));
-        auto call = worker->as<schema::FileWorker>().settleRequest();
-        call.setAction(action.c_str());
-        using Results = schema::FileWorker::SettleResults;
-        return rpc::withDeadline(core_.timer, kReadLimit, kj::Promise<capnp::Response<Results>>(call.send()))
-            .then([](capnp::Response<Results>&& response) { return foundFrom(response.getFound()); })
-            .attach(kj::mv(worker));
-      })
-      .catch_([](kj::Exception&&) { return Found::kCantTell; });
+  using Results = schema::FileWorker::SettleResults;
+  using Perhaps = std::optional<Found>;
+  const auto ask = [this, &workspace, action]() {
+    return workers_.take(workspace)
+        .then([this, action](Outcome<std::shared_ptr<ScopedWorker>>&& taken) -> kj::Promise<Perhaps> {
+          if (std::holds_alternative<Refused>(taken)) return Perhaps();
+          auto worker = std::get<std::shared_ptr<ScopedWorker>>(std::move(taken));
+          auto call = worker->as<schema::FileWorker>().settleRequest();
+          call.setAction(action.c_str());
+          return rpc::withDeadline(core_.timer, kReadLimit,
+                                   kj::Promise<capnp::Response<Results>>(call.send()))
+              .then(
+                  [worker](capnp::Response<Results>&& response) -> kj::Promise<Perhaps> {
+                    return Perhaps(foundFrom(response.getFound()));
+                  },
+                  [this, worker](kj::Exception&& exception) {
+                    return workers_.whyLost(worker, exception).then([](Refused&&) { return Perhaps(); });
+                  });
+        })
+        .catch_([](kj::Exception&&) { return Perhaps(); });
+  };
+  return askedUpTo(kVerdictAttempts, core_.timer, ask).then([](Perhaps found) {
+    return found.value_or(Found::kCantTell);
+  });
 }
 
 }  // namespace factionos::broker

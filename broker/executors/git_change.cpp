@@ -158,7 +158,8 @@ std::string GitChangeEffect::revealed() {
 kj::Promise<EffectEnd> GitChangeEffect::run(const state::ActionRow& action) {
   using Results = schema::Repository::RunResults;
   auto& workers = executor_.writersFor(asked_.operation);
-  return executor_.open(workers, workspace_)
+  // As long as it has only been opened nothing has begun.
+  return readAgainIfLost([this, &workers]() { return executor_.open(workers, workspace_); })
       .then([this, &workers, action](Outcome<GitExecutor::Repository>&& opened) -> kj::Promise<EffectEnd> {
         if (auto* refused = std::get_if<Refused>(&opened))
           return EffectEnd(Failed{.refused = std::move(*refused)});
@@ -212,7 +213,7 @@ GitChangeEffect::Also GitChangeEffect::remembering(const state::ActionRow& actio
 // It was refused, or its worker is gone, perhaps in the middle of it: the repository itself tells how far it
 // came.
 kj::Promise<EffectEnd> GitChangeEffect::lookUp(Failed failed, Why why, const state::ActionRow& action) {
-  return executor_.verdictOn(workspace_, action.id)
+  return executor_.verdictOn(workspace_, action.id, asked_.operation)
       .then([failed = std::move(failed),
              why](std::optional<schema::GitVerdict> verdict) mutable -> EffectEnd {
         auto& refused = failed.refused;

@@ -15,8 +15,6 @@ using schema::ProblemCode;
 
 // The worker gives up after 20 s by itself.
 constexpr auto kReadLimit = 30 * kj::SECONDS;
-constexpr auto kAskAgain = 100 * kj::MILLISECONDS;
-constexpr unsigned kVerdictAttempts = 4;
 
 policy::Subject subjectOf(const char* operation, std::string workspace) {
   return {.family = policy::Family::kGit,
@@ -45,16 +43,6 @@ ScopedWorkers::FillScope scopeWith(const home::Config& config, schema::Repositor
 }
 
 using Verdict = std::optional<schema::GitVerdict>;
-
-// Nothing is lost by asking again where the worker that is asked is lost, too.
-template <typename Ask>
-kj::Promise<Verdict> askedUpTo(unsigned attempts, kj::Timer& timer, Ask ask) {
-  return ask().then([attempts, &timer, ask](Verdict&& verdict) -> kj::Promise<Verdict> {
-    if (verdict || attempts <= 1) return verdict;
-    return timer.afterDelay(kAskAgain).then(
-        [attempts, &timer, ask]() { return askedUpTo(attempts - 1, timer, ask); });
-  });
-}
 
 Refused noWorkspace() {
   return {
@@ -307,11 +295,13 @@ GitExecutor::Answer<schema::Repository::PrepareResults> GitExecutor::plan(
 }
 
 kj::Promise<std::optional<schema::GitVerdict>> GitExecutor::verdictOn(const home::WorkspaceEntry& workspace,
-                                                                      const std::string& actionId) {
+                                                                      const std::string& actionId,
+                                                                      std::string_view operation) {
   using Results = schema::Repository::ReconcileResults;
-  return askedUpTo(kVerdictAttempts, core_.timer, [this, &workspace, actionId]() {
-    return open(writers_, workspace)
-        .then([this, actionId](Outcome<Repository>&& opened) -> kj::Promise<Verdict> {
+  auto& workers = writersFor(operation);
+  return askedUpTo(kVerdictAttempts, core_.timer, [this, &workers, &workspace, actionId]() {
+    return open(workers, workspace)
+        .then([this, &workers, actionId](Outcome<Repository>&& opened) -> kj::Promise<Verdict> {
           if (std::holds_alternative<Refused>(opened)) return Verdict();
           auto& repository = std::get<Repository>(opened);
           auto call = repository.client.reconcileRequest();
@@ -322,8 +312,8 @@ kj::Promise<std::optional<schema::GitVerdict>> GitExecutor::verdictOn(const home
                   [](capnp::Response<Results>&& response) -> kj::Promise<Verdict> {
                     return response.hasDenial() ? Verdict() : Verdict(response.getVerdict());
                   },
-                  [this, worker = repository.worker](kj::Exception&& exception) {
-                    return writers_.whyLost(worker, exception).then([](Refused&&) { return Verdict(); });
+                  [&workers, worker = repository.worker](kj::Exception&& exception) {
+                    return workers.whyLost(worker, exception).then([](Refused&&) { return Verdict(); });
                   })
               .attach(kj::mv(repository.worker));
         })
@@ -334,10 +324,11 @@ kj::Promise<std::optional<schema::GitVerdict>> GitExecutor::verdictOn(const home
 kj::Promise<Reconciler::Reconciled> GitExecutor::reconcile(const state::ActionRow& action) {
   const auto* workspace = action.workspace ? core_.config.findWorkspace(action.workspace->text()) : nullptr;
   if (workspace == nullptr) return Reconciled(Found::kCantTell);
-  return verdictOn(*workspace, action.id).then([](std::optional<schema::GitVerdict> verdict) -> Reconciled {
-    if (!verdict) return Found::kCantTell;
-    return *verdict == schema::GitVerdict::SUCCEEDED ? Found::kHappened : Found::kDidNotHappen;
-  });
+  return verdictOn(*workspace, action.id, action.operation.text())
+      .then([](std::optional<schema::GitVerdict> verdict) -> Reconciled {
+        if (!verdict) return Found::kCantTell;
+        return *verdict == schema::GitVerdict::SUCCEEDED ? Found::kHappened : Found::kDidNotHappen;
+      });
 }
 
 }  // namespace factionos::broker

@@ -79,9 +79,10 @@ class GitExecutor final : public Reconciler {
   // The worker's dry run. `change` outlives the answer.
   Answer<schema::Repository::PrepareResults> plan(const home::WorkspaceEntry& workspace,
                                                   schema::GitChange::Reader change);
-  // What the repository itself says of an action; nothing: it can't be asked.
+  // What the repository itself says of an action of this operation; nothing: it can't be asked.
   kj::Promise<std::optional<schema::GitVerdict>> verdictOn(const home::WorkspaceEntry& workspace,
-                                                           const std::string& actionId);
+                                                           const std::string& actionId,
+                                                           std::string_view operation);
   ScopedWorkers& writersFor(std::string_view operation);
 
   Core& core_;

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -66,20 +67,47 @@ class ScopedWorkers final : private kj::TaskSet::ErrorHandler {
   kj::TaskSet tasks_;
 };
 
-// What only reads has no effect: where its worker is lost it is asked once more, of another one.
-// `attempt`: () → kj::Promise<Outcome<…>>; it lives until the answer.
+template <typename T>
+const Refused* refusalIn(const Outcome<T>& reply) {
+  return std::get_if<Refused>(&reply);
+}
+inline const Refused* refusalIn(const std::optional<Refused>& reply) {
+  return reply ? &*reply : nullptr;
+}
+
+// One that had died before it was asked and nobody had noticed, one that dies meanwhile, and one that
+// answers. A request at which every worker dies costs no more than these.
+inline constexpr unsigned kReadAttempts = 3;
+
+// What only reads has no effect: where its worker is lost another one is asked, up to kReadAttempts in all.
+// `attempt`: () → kj::Promise<Outcome<…>>, or of an optional Refused; it lives until the answer.
+template <typename Attempt>
+auto attemptUpTo(unsigned attempts, Attempt& attempt) -> decltype(attempt()) {
+  return attempt().then([attempts, &attempt](auto&& reply) -> decltype(attempt()) {
+    const auto* refused = refusalIn(reply);
+    const bool lost = refused != nullptr && refused->code == schema::ProblemCode::SANDBOX_UNAVAILABLE;
+    if (lost && attempts > 1) return attemptUpTo(attempts - 1, attempt);
+    return kj::mv(reply);
+  });
+}
 template <typename Attempt>
 auto readAgainIfLost(Attempt attempt) -> decltype(attempt()) {
   auto held = kj::heap<Attempt>(kj::mv(attempt));
-  auto& again = *held;
-  auto first = again();
-  return first
-      .then([&again](auto&& reply) -> decltype(attempt()) {
-        const auto* refused = std::get_if<Refused>(&reply);
-        if (refused != nullptr && refused->code == schema::ProblemCode::SANDBOX_UNAVAILABLE) return again();
-        return kj::mv(reply);
-      })
-      .attach(kj::mv(held));
+  auto answer = attemptUpTo(kReadAttempts, *held);
+  return answer.attach(kj::mv(held));
 }
 
+inline constexpr unsigned kVerdictAttempts = 4;
+inline constexpr auto kAskAgain = 100 * kj::MILLISECONDS;
+
+// What became of an action is asked until somebody tells, `attempts` times, a moment apart: whoever is asked
+// may be lost, too. `ask`: () → kj::Promise<std::optional<…>>, which does not fail; copied.
+template <typename Ask>
+auto askedUpTo(unsigned attempts, kj::Timer& timer, Ask ask) -> decltype(ask()) {
+  return ask().then([attempts, &timer, ask](auto&& answer) -> decltype(ask()) {
+    if (answer || attempts <= 1) return kj::mv(answer);
+    return timer.afterDelay(kAskAgain).then(
+        [attempts, &timer, ask]() { return askedUpTo(attempts - 1, timer, ask); });
+  });
+}
 }  // namespace factionos::broker
