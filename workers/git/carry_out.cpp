@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "workers/git/index_lock.h"
+#include "workers/git/plain_files.h"
 #include "workers/git/snapshot.h"
 #include "workers/git/sparse.h"
 
@@ -135,6 +136,12 @@ Side sideOf(const Opened& opened, const WorktreeEdit& edit) {
   return !there || whole ? Side::kAfter : Side::kBefore;
 }
 
+std::vector<std::string> namesOf(const std::vector<RefEdit>& refs) {
+  std::vector<std::string> names;
+  for (const RefEdit& ref : refs) names.push_back(ref.name);
+  return names;
+}
+
 Sides sidesOf(const Opened& opened, const ChangeSet& set) {
   Sides sides;
   const Index index = opened.index();
@@ -179,7 +186,7 @@ Preview preview(const Opened& opened, schema::GitChange::Reader change, Patience
 Outcome carryOut(const Place& place, const std::string& actionId, schema::GitChange::Reader change,
                  const std::string& state, Patience& patience, std::string& snapshot) {
   mustBeActionId(actionId);
-  if (!place.refusal && wouldWait(place)) throw repositoryRefused("no_plain_file");
+  const PlainFilesOnly met;
   const Repository repository = openRepository(place);
   const Opened opened{place, repository.get()};
   if (snapshotOf(repository.get(), actionId)) throw Refusal{"exists", "action_has_begun"};
@@ -189,6 +196,7 @@ Outcome carryOut(const Place& place, const std::string& actionId, schema::GitCha
   git_index* used = lock ? lock->index() : index.get();
   if (lock) unmarkWhatIsThere(opened, used);
   const Plan plan = planFor({opened, used, Store::kWrite, patience}, change);
+  met.mustBeAll();
   if (stateOf(opened, plan) != state) throw Refusal{"state_moved", "head_index_or_files"};
   if (plan.awaitsDisk) makeDurable(place.commonDir.handle.get());
   RefWriter refs(repository.get(), place, actionId);
@@ -205,9 +213,9 @@ schema::GitVerdict reconcile(const Opened& opened, const std::string& actionId) 
   mustBeActionId(actionId);
   removeLockOf(opened.place.gitDir.handle.get(), actionId);
   const RefWriter refs(opened.repository, opened.place, actionId);
-  refs.removeLocks(namesWritten(actionId, {}));
+  refs.removeLocks({});
   const std::optional<Kept> kept = snapshotOf(opened.repository, actionId);
-  if (kept) refs.removeLocks(namesWritten(actionId, kept->set));
+  if (kept) refs.removeLocks(namesOf(kept->set.refs));
   if (kept && kept->set.push) removeRemoteLock(opened, *kept->set.push, actionId);
   if (!kept) return schema::GitVerdict::FAILED;
   if (kept->done) return schema::GitVerdict::SUCCEEDED;
@@ -219,6 +227,8 @@ schema::GitVerdict reconcile(const Opened& opened, const std::string& actionId) 
   }
   const TreeWriter writer(opened.repository, opened.workTree(), actionId);
   for (const FileEdit& file : kept->set.files) writer.tidy(file.path);
+  const auto& edit = kept->set.worktree;
+  if (edit && edit->what == WorktreeEdit::What::kAdd) tidyNewWorktree(opened, *edit, actionId);
   const Sides sides = sidesOf(opened, kept->set);
   if (sides.after > 0 && sides.before == 0) {
     markDone(opened.repository, refs, actionId);

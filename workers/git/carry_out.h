@@ -35,6 +35,8 @@ schema::GitVerdict reconcile(const Opened& opened, const std::string& actionId);
 // ---- Its parts (worktree_change.cpp, transfer.cpp).
 void addWorktree(const Opened& opened, const WorktreeEdit& edit, const std::string& mark);
 void removeWorktree(const Opened& opened, const LinkedTree& tree);
+// Removes what addWorktree() left that was cut off, and nothing that it did not make.
+void tidyNewWorktree(const Opened& opened, const WorktreeEdit& edit, const std::string& mark);
 void moveRemote(const Opened& opened, const PushEdit& push, const std::string& actionId);
 void removeRemoteLock(const Opened& opened, const PushEdit& push, const std::string& actionId);
 // Whether the remote's branch is what the push made of it, or has gone on from there.

@@ -37,6 +37,13 @@ bool leftOutBySparseCheckout(git_index* index, const char* path) {
   return entry != nullptr && (entry->flags_extended & GIT_INDEX_ENTRY_SKIP_WORKTREE) != 0;
 }
 
+// A FIFO, a socket or a device, none of which libgit2 sees; to git itself it is the file, changed.
+bool isSpecial(int workTree, const std::string& path) {
+  struct stat status {};
+  return fstatat(workTree, path.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(status.st_mode) &&
+         !S_ISLNK(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
 void tellTracked(Walking& walking, const git_diff_delta& delta) {
   Change change{delta.old_file.path, {}, editOf(delta.status), isSubmodule(delta), false};
   if (change.edit == schema::GitEdit::NONE || leftOutBySparseCheckout(walking.index, delta.old_file.path))
@@ -52,6 +59,8 @@ void tellTracked(Walking& walking, const git_diff_delta& delta) {
         change.unjudged = true;
     }
   }
+  if (change.edit == schema::GitEdit::DELETED && isSpecial(walking.query.workTree, change.path))
+    change.edit = schema::GitEdit::MODIFIED;
   walking.tracked(change);
 }
 
@@ -68,8 +77,10 @@ bool holdsUntracked(Walking& walking, const std::string& directory) {
     must(git_ignore_path_is_ignored(&ignored, walking.repository, path.c_str()));
     if (ignored != 0) continue;
     struct stat status {};
-    const bool found = fstatat(walking.query.workTree, path.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
-    if (!found || !S_ISDIR(status.st_mode) || holdsUntracked(walking, path + "/")) return true;
+    if (fstatat(walking.query.workTree, path.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return true;
+    // Sockets and the like are nothing that could be tracked.
+    if (S_ISREG(status.st_mode) || S_ISLNK(status.st_mode)) return true;
+    if (S_ISDIR(status.st_mode) && holdsUntracked(walking, path + "/")) return true;
   }
   return false;
 }

@@ -46,7 +46,7 @@ sandbox::Fd walk(int directory, std::string_view path, int flags, mode_t mode, R
     }
     const int how = path.empty() ? flags : O_PATH | O_DIRECTORY;
     const int from = at ? at.get() : directory;
-    sandbox::Fd next(openat(from, name.c_str(), how | O_NOFOLLOW | O_CLOEXEC, mode));
+    sandbox::Fd next(openat(from, name.c_str(), how | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, mode));
     if (!next && errno == ENOTDIR) errno = isLink(from, name) ? ELOOP : ENOTDIR;
     at = std::move(next);
     if (at && reach == Reach::kBeneath && mountOf(at.get()) != mount) {
@@ -63,13 +63,30 @@ sandbox::Fd openBeneath(int directory, const std::string& path, int flags, mode_
   return walk(directory, path, flags, mode, Reach::kBeneath);
 }
 
+void mustWrite(bool fact, std::string_view what) {
+  if (fact) return;
+  if (errno == ENOSPC || errno == EDQUOT) throw Refusal{"no_space", "file_system"};
+  if (errno == EIO || errno == EFBIG) throw Refusal{"io_failed", "file_system"};
+  throw Refusal{"not_writable", what};
+}
+
+bool writeAll(int file, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t wrote = write(file, content.data(), content.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return false;
+    content.remove_prefix(static_cast<std::size_t>(wrote));
+  }
+  return true;
+}
+
 bool makeDirectory(int parent, const std::string& name) {
   if (mkdirat(parent, name.c_str(), 0755) != 0) {
     if (errno == EEXIST) return false;
-    throw Refusal{"not_writable", "directory"};
+    mustWrite(false, "directory");
   }
   const sandbox::Fd made(openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!made || fchmod(made.get(), 0755) != 0) throw Refusal{"not_writable", "directory"};
+  mustWrite(made && fchmod(made.get(), 0755) == 0, "directory");
   return true;
 }
 
@@ -84,7 +101,7 @@ sandbox::Fd openDirectory(const std::string& path) {
 }
 
 std::optional<std::string> readSmall(int directory, const std::string& path, std::size_t most) {
-  const sandbox::Fd file = walk(directory, path, O_RDONLY | O_NONBLOCK, 0, Reach::kAnywhere);
+  const sandbox::Fd file = walk(directory, path, O_RDONLY, 0, Reach::kAnywhere);
   struct stat status {};
   if (!file || fstat(file.get(), &status) != 0) return std::nullopt;
   if (!S_ISREG(status.st_mode)) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sys/stat.h>
@@ -11,12 +12,19 @@
 
 namespace factionos::git {
 
-// Below `directory`: no symbolic link and no mount point on the way or at its end, ".." neither. Empty with
-// errno.
+// Below `directory`: no symbolic link and no mount point on the way or at its end, ".." neither. Waits for
+// nobody: a FIFO is open at once, and its kind is the caller's to look at. Empty with errno.
 sandbox::Fd openBeneath(int directory, const std::string& path, int flags, mode_t mode = 0);
 
+// Right behind a call that failed, as errno has it: throws Refusal "no_space" or "io_failed" of the file
+// system, else "not_writable" of `what`, a name of ours.
+void mustWrite(bool fact, std::string_view what);
+
+// All of it. False with errno.
+bool writeAll(int file, std::string_view content);
+
 // One more directory, as git would make it: umask is 077 for a worker's own files. Nothing happens where
-// there is something. Throws Refusal "not_writable". Whether it was made.
+// there is something. Throws as mustWrite() does. Whether it was made.
 bool makeDirectory(int parent, const std::string& name);
 
 // An absolute path without any symbolic link, as O_PATH | O_DIRECTORY. Empty with errno.

@@ -43,7 +43,7 @@ std::optional<Pointer> parsePointer(std::string_view text) {
 }
 
 bool holds(const Pointer& pointer, int workTree, const std::string& path) {
-  const sandbox::Fd file = openBeneath(workTree, path, O_RDONLY | O_NONBLOCK);
+  const sandbox::Fd file = openBeneath(workTree, path, O_RDONLY);
   struct stat status {};
   if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
   if (static_cast<std::uint64_t>(status.st_size) != pointer.size) return false;

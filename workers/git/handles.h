@@ -51,7 +51,8 @@ class Buffer {
   git_buf buffer_ = GIT_BUF_INIT;
 };
 
-// What libgit2's answer means, by code and class and never by its text, which holds paths.
+// What libgit2's answer means, by code and class; its text, which holds paths, tells no more than which of
+// the system's errors it ends with.
 Refusal refusalOf(int error);
 
 // Throws refusalOf(error) where it is one. Gives back what is not negative.
@@ -88,7 +89,7 @@ class ObjectsTogether {
   ObjectsTogether(const ObjectsTogether&) = delete;
   ObjectsTogether& operator=(const ObjectsTogether&) = delete;
 };
-// Everything on the file system of `directory`. Throws Refusal "not_writable".
+// Everything on the file system of `directory`. Throws as mustWrite() does.
 void makeDurable(int directory);
 
 }  // namespace factionos::git

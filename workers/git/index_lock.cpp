@@ -16,17 +16,18 @@
 namespace factionos::git {
 namespace {
 
+constexpr const char* kIndex = "index";
 constexpr const char* kLock = "index.lock";
 constexpr const char* kCopy = "factionos-index";  // libgit2 writes it by way of factionos-index.lock
 constexpr const char* kCopyLock = "factionos-index.lock";
 
 void mustWrite(bool fact) {
-  if (!fact) throw Refusal{"not_writable", "index"};
+  git::mustWrite(fact, "index");
 }
 
 // With its times, by which racy entries are known.
 void copyIndex(int gitDir) {
-  const sandbox::Fd from = openBeneath(gitDir, "index", O_RDONLY);
+  const sandbox::Fd from = openBeneath(gitDir, kIndex, O_RDONLY);
   if (!from && errno == ENOENT) return;
   const sandbox::Fd to = openBeneath(gitDir, kCopy, O_WRONLY | O_CREAT | O_EXCL, 0600);
   struct stat status {};
@@ -34,20 +35,16 @@ void copyIndex(int gitDir) {
   std::array<char, 65536> buffer;
   ssize_t got = 0;
   while ((got = read(from.get(), buffer.data(), buffer.size())) > 0)
-    mustWrite(write(to.get(), buffer.data(), static_cast<std::size_t>(got)) == got);
+    mustWrite(writeAll(to.get(), {buffer.data(), static_cast<std::size_t>(got)}));
   const std::array<timespec, 2> times = {status.st_atim, status.st_mtim};
   mustWrite(got == 0 && fchmod(to.get(), status.st_mode & 0777) == 0 &&
             futimens(to.get(), times.data()) == 0);
 }
 
-std::string ownWords(const std::string& actionId) {
-  return "factionos " + actionId + "\n";
-}
-
 }  // namespace
 
 std::string fingerprintOf(int gitDir) {
-  const sandbox::Fd file = openBeneath(gitDir, "index", O_RDONLY);
+  const sandbox::Fd file = openBeneath(gitDir, kIndex, O_RDONLY);
   struct stat status {};
   if (!file || fstat(file.get(), &status) != 0) return "none";
   std::string text = std::to_string(status.st_size) + "." + std::to_string(status.st_mtim.tv_sec) + "." +
@@ -63,7 +60,7 @@ void refuseOverstated(int gitDir) {
   // gitformat-index: "DIRC", a version, the number of entries; each has 62 bytes before its name, in every
   // version.
   constexpr std::size_t kLeastEntry = 62;
-  const sandbox::Fd file = openBeneath(gitDir, "index", O_RDONLY | O_NONBLOCK);
+  const sandbox::Fd file = openBeneath(gitDir, kIndex, O_RDONLY);
   std::array<unsigned char, 12> head{};
   struct stat status {};
   if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
@@ -83,15 +80,14 @@ void refuseIfLocked(int gitDir) {
 }
 
 IndexLock::IndexLock(const Place& place, git_repository* repository, const std::string& actionId)
-    : gitDir_(place.gitDir.handle.get()), copy_(place.gitDir.path + "/" + kCopy) {
-  const sandbox::Fd lock = openBeneath(gitDir_, kLock, O_WRONLY | O_CREAT | O_EXCL, 0600);
-  if (!lock) {
+    : gitDir_(place.gitDir.handle.get()),
+      lock_(gitDir_, kIndex, actionId),
+      copy_(place.gitDir.path + "/" + kCopy) {
+  if (!lock_.held()) {
     refuseIfLocked(gitDir_);
-    throw Refusal{"not_writable", "index_lock"};
+    throw Refusal{"locked", "index_lock", "0"};  // it has just been let go
   }
-  const std::string words = ownWords(actionId);
   try {
-    mustWrite(write(lock.get(), words.data(), words.size()) == static_cast<ssize_t>(words.size()));
     unlinkat(gitDir_, kCopy, 0);
     unlinkat(gitDir_, kCopyLock, 0);
     refuseOverstated(gitDir_);
@@ -100,26 +96,25 @@ IndexLock::IndexLock(const Place& place, git_repository* repository, const std::
     must(git_repository_set_index(repository, index_.get()));
   } catch (...) {
     unlinkat(gitDir_, kCopy, 0);
-    unlinkat(gitDir_, kLock, 0);
     throw;
   }
 }
 
 IndexLock::~IndexLock() {
   unlinkat(gitDir_, kCopy, 0);
-  unlinkat(gitDir_, kLock, 0);
 }
 
 void IndexLock::commit() {
   must(git_index_write(index_.get()));
-  mustWrite(renameat(gitDir_, kCopy, gitDir_, "index") == 0);
+  mustWrite(renameat(gitDir_, kCopy, gitDir_, kIndex) == 0);
 }
 
 void removeLockOf(int gitDir, const std::string& actionId) {
-  if (readSmall(gitDir, kLock, 128) != ownWords(actionId)) return;
-  unlinkat(gitDir, kCopyLock, 0);
-  unlinkat(gitDir, kCopy, 0);
-  unlinkat(gitDir, kLock, 0);
+  if (LockFile::isHeldFor(gitDir, kIndex, actionId)) {
+    unlinkat(gitDir, kCopyLock, 0);
+    unlinkat(gitDir, kCopy, 0);
+  }
+  LockFile::removeLeft(gitDir, kIndex, actionId);
 }
 
 }  // namespace factionos::git

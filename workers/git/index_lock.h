@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sandbox/descriptors.h"
+#include "workers/git/lock_file.h"
 #include "workers/git/operations.h"
 
 namespace factionos::git {
@@ -33,6 +33,7 @@ class IndexLock {
 
  private:
   int gitDir_;
+  LockFile lock_;
   std::string copy_;  // path
   Index index_;
 };

@@ -1,4 +1,7 @@
+#include <cerrno>
 #include <cstddef>
+#include <string_view>
+#include <system_error>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -18,6 +21,18 @@ void setMemory() {
   git_libgit2_opts(GIT_OPT_SET_CACHE_MAX_SIZE, static_cast<ssize_t>(64 * kMiB));
   // A pack index that claims more is refused before it is believed.
   git_libgit2_opts(GIT_OPT_SET_PACK_MAX_OBJECTS, std::size_t{20'000'000});
+}
+
+// Of a call of the system's that failed: libgit2 has the error's words behind its own, and sets errno to 0;
+// or, of a file that could not be written, it says nothing, and errno is as the call left it.
+Refusal refusalOfSystem(const git_error* said, int left) {
+  const std::string_view message = said == nullptr ? std::string_view() : std::string_view(said->message);
+  const auto is = [message, said, left](int error) {
+    return said == nullptr ? left == error : message.ends_with(std::generic_category().message(error));
+  };
+  if (is(ENOSPC) || is(EDQUOT)) return {"no_space", "file_system"};
+  if (is(EIO) || is(EFBIG)) return {"io_failed", "file_system"};
+  return repositoryRefused("not_readable");
 }
 
 }  // namespace
@@ -50,10 +65,11 @@ ObjectsTogether::~ObjectsTogether() {
 
 void makeDurable(int directory) {
   const sandbox::Fd open = openBeneath(directory, ".", O_RDONLY | O_DIRECTORY);
-  if (!open || syncfs(open.get()) != 0) throw Refusal{"not_writable", "objects"};
+  mustWrite(open && syncfs(open.get()) == 0, "objects");
 }
 
 Refusal refusalOf(int error) {
+  const int left = errno;
   switch (error) {
     case GIT_ENOTFOUND:
       return {"not_found", "object_or_ref"};
@@ -76,6 +92,9 @@ Refusal refusalOf(int error) {
   }
   const git_error* last = git_error_last();
   switch (last == nullptr ? GIT_ERROR_NONE : last->klass) {
+    case GIT_ERROR_NONE:
+    case GIT_ERROR_OS:
+      return refusalOfSystem(last, left);
     case GIT_ERROR_NOMEMORY:
       return {"too_large", "memory"};
     case GIT_ERROR_INDEX:

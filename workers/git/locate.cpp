@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <climits>
 #include <filesystem>
-#include <initializer_list>
 #include <string_view>
 
 #include <fcntl.h>
@@ -230,19 +229,6 @@ std::vector<int> Place::readOnly(worker::Access access) const {
   if (access != worker::Access::kPush)
     for (const Remote& remote : remotes) found.push_back(remote.gitDir.handle.get());
   return found;
-}
-
-bool wouldWait(const Place& place) {
-  const auto waits = [](const Directory& directory, std::initializer_list<const char*> names) {
-    return std::ranges::any_of(names, [&directory](const char* name) {
-      struct stat status {};
-      return fstatat(directory.handle.get(), name, &status, 0) == 0 && !S_ISREG(status.st_mode) &&
-             !S_ISDIR(status.st_mode);
-    });
-  };
-  return waits(place.gitDir, {"HEAD", "index"}) ||
-         waits(place.commonDir, {"packed-refs", "info/exclude", "info/attributes"}) ||
-         waits(place.workTree, {".gitignore", ".gitattributes"});
 }
 
 std::string markOf(const Place& place) {

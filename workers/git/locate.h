@@ -46,10 +46,6 @@ std::string pathOf(int directory);
 // Refusal: it is in the answer, so that a worker can say why.
 Place locate(const std::string& workspace, const std::vector<int>& directories);
 
-// Whether something that libgit2 reads at every request is a FIFO or a device, which would have it wait for
-// whoever writes to that.
-bool wouldWait(const Place& place);
-
 // Another one as soon as any of those files is another one.
 std::string markOf(const Place& place);
 

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <ctime>
+#include <optional>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "workers/git/files.h"
+#include "workers/git/lock_file.h"
 #include "workers/git/plan.h"
 
 namespace factionos::git {
@@ -39,67 +40,29 @@ sandbox::Fd directoryFor(int base, const std::string& path) {
 }
 
 void mustWrite(bool fact) {
-  if (!fact) throw Refusal{"not_writable", "reference"};
-}
-
-void makeFile(int parent, const std::string& name, const std::string& text) {
-  sandbox::Fd file = openBeneath(parent, name, O_WRONLY | O_CREAT | O_EXCL, 0644);
-  if (!file && errno == EEXIST && unlinkat(parent, name.c_str(), 0) == 0)
-    file = openBeneath(parent, name, O_WRONLY | O_CREAT | O_EXCL, 0644);
-  const auto size = static_cast<ssize_t>(text.size());
-  mustWrite(file && ::write(file.get(), text.data(), text.size()) == size && fchmod(file.get(), 0644) == 0 &&
-            fsync(file.get()) == 0);
+  git::mustWrite(fact, "reference");
 }
 
 }  // namespace
 
-// NAME.lock, as git's own: held with our words in it, so that after a crash it is known whose it is. It comes
-// to be with them, by a link.
+// A reference's lock, and the directory that both lie in.
 class RefWriter::Lock {
  public:
   Lock(int base, const std::string& name, const std::string& actionId)
-      : parent_(directoryFor(base, name)), leaf_(leafOf(name)), mine_(leaf_ + "." + actionId + ".lock") {
+      : parent_(directoryFor(base, name)), leaf_(leafOf(name)) {
     if (!parent_) throw repositoryRefused("reference_unreadable");
-    makeFile(parent_.get(), mine_, wordsOf(actionId));
-    const std::string lock = leaf_ + ".lock";
-    const bool taken = linkat(parent_.get(), mine_.c_str(), parent_.get(), lock.c_str(), 0) == 0;
-    const int error = errno;
-    unlinkat(parent_.get(), mine_.c_str(), 0);
-    if (!taken && error == EEXIST) throw Refusal{"locked", "ref_lock"};
-    mustWrite(taken);
+    lock_.emplace(parent_.get(), leaf_, actionId);
+    if (!lock_->held()) throw Refusal{"locked", "ref_lock"};
   }
-  ~Lock() {
-    unlinkat(parent_.get(), mine_.c_str(), 0);
-    unlinkat(parent_.get(), (leaf_ + ".lock").c_str(), 0);
-  }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
 
   [[nodiscard]] int parent() const { return parent_.get(); }
   [[nodiscard]] const std::string& leaf() const { return leaf_; }
-
-  void replace(const std::string& text) const {
-    makeFile(parent_.get(), mine_, text);
-    // What was a folder of references and has none left.
-    unlinkat(parent_.get(), leaf_.c_str(), AT_REMOVEDIR);
-    mustWrite(renameat(parent_.get(), mine_.c_str(), parent_.get(), leaf_.c_str()) == 0 &&
-              fsync(parent_.get()) == 0);
-  }
-
-  static std::string wordsOf(const std::string& actionId) { return "factionos " + actionId + "\n"; }
-
-  static void removeLeft(int base, const std::string& name, const std::string& actionId) {
-    const sandbox::Fd parent = openBeneath(base, parentOf(name), O_RDONLY | O_DIRECTORY);
-    if (!parent) return;
-    const std::string lock = leafOf(name) + ".lock";
-    unlinkat(parent.get(), (leafOf(name) + "." + actionId + ".lock").c_str(), 0);
-    if (readSmall(parent.get(), lock, 128) == wordsOf(actionId)) unlinkat(parent.get(), lock.c_str(), 0);
-  }
+  void replace(const std::string& text) const { lock_->replace(text); }
 
  private:
   sandbox::Fd parent_;
   std::string leaf_;
-  std::string mine_;
+  std::optional<LockFile> lock_;
 };
 
 RefWriter::RefWriter(git_repository* repository, int gitDir, int commonDir, std::string actionId)
@@ -168,7 +131,7 @@ void RefWriter::write(const RefEdit& ref, const std::string& message) const {
                            std::to_string(now) + " " + zone + "\t" + message + "\n";
   lock.replace(ref.after + "\n");
   for (const sandbox::Fd& log : logs)
-    if (log) mustWrite(::write(log.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size()));
+    if (log) mustWrite(writeAll(log.get(), line));
 }
 
 void RefWriter::set(const std::string& name, const std::string& after) const {
@@ -210,8 +173,14 @@ void RefWriter::removePacked(const std::string& name) const {
 }
 
 void RefWriter::removeLocks(const std::vector<std::string>& names) const {
-  for (const std::string& name : names) Lock::removeLeft(baseOf(name), name, actionId_);
-  Lock::removeLeft(commonDir_, kPacked, actionId_);
+  for (const std::string& name : names) {
+    const sandbox::Fd parent = openBeneath(baseOf(name), parentOf(name), O_RDONLY | O_DIRECTORY);
+    if (parent) LockFile::removeLeft(parent.get(), leafOf(name), actionId_);
+  }
+  LockFile::removeLeft(commonDir_, kPacked, actionId_);
+  // Those of this action, and of older ones that it let go of.
+  const sandbox::Fd snapshots = openBeneath(commonDir_, "refs/factionos", O_RDONLY | O_DIRECTORY);
+  if (snapshots) LockFile::removeAllLeft(snapshots.get(), actionId_);
 }
 
 }  // namespace factionos::git

@@ -25,7 +25,7 @@ class RefWriter {
   // The value that it has now is no matter.
   void set(const std::string& name, const std::string& after) const;
 
-  // What this action left that was cut off, of these references and of what all share.
+  // What this action left that was cut off: of these references, of snapshots and of what all share.
   void removeLocks(const std::vector<std::string>& names) const;
 
  private:

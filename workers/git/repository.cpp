@@ -74,7 +74,9 @@ Repository openBare(const Directory& gitDir) {
 
 Repository openRepository(const Place& place) {
   if (place.refusal) throw Refusal(*place.refusal);
-  auto repository = make<Repository>(git_repository_open_bare, place.gitDir.path.c_str());
+  // It was one when it was located.
+  auto repository = find<Repository>(git_repository_open_bare, place.gitDir.path.c_str());
+  if (!repository) throw repositoryRefused("no_head");
   const Config config = makeConfig(place.config.entries);
   must(git_repository_set_config(repository.get(), config.get()));
   must(git_repository_set_workdir(repository.get(), place.workTree.path.c_str(), 0));

@@ -15,6 +15,7 @@
 #include "protocol/text.h"
 #include "workers/git/carry_out.h"
 #include "workers/git/operations.h"
+#include "workers/git/plain_files.h"
 #include "workers/git/texts.h"
 
 namespace factionos::git {
@@ -61,11 +62,24 @@ struct Worked {
 
   Opened opened() {
     if (!place.refusal && markOf(place) != place.mark) throw Refusal{"stale", "configuration"};
-    if (!place.refusal && wouldWait(place)) throw repositoryRefused("no_plain_file");
     if (!repository) repository = openRepository(place);
     return {place, repository.get()};
   }
 };
+
+// Whatever it answers: where it met something that is no plain file, that is the answer.
+template <typename Job>
+auto amongPlainFiles(Job job) {
+  const PlainFilesOnly met;
+  try {
+    auto result = job();
+    met.mustBeAll();
+    return result;
+  } catch (const Refusal&) {
+    met.mustBeAll();
+    throw;
+  }
+}
 
 using Clock = std::chrono::steady_clock;
 using Begun = std::atomic<Clock::rep>;  // 0: it waits for its turn
@@ -115,8 +129,10 @@ class RepositoryServer final : public schema::Repository::Server {
     rpc::allowCancellation(context);
     auto change = copyOf<schema::GitChange>(context.getParams().getChange());
     return work([worked = worked_, change](Made& made, Patience& patience) {
-             const Preview preview =
-                 git::preview(worked->opened(), change->getRoot<schema::GitChange>().asReader(), patience);
+             const Preview preview = amongPlainFiles([&]() {
+               return git::preview(worked->opened(), change->getRoot<schema::GitChange>().asReader(),
+                                   patience);
+             });
              fillPreview(preview, made.message->initRoot<schema::GitPreview>());
            })
         .then([context](Made made) mutable {
@@ -147,7 +163,9 @@ class RepositoryServer final : public schema::Repository::Server {
   kj::Promise<void> reconcile(ReconcileContext context) override {
     auto verdict = std::make_shared<schema::GitVerdict>(schema::GitVerdict::UNSPECIFIED);
     return work([worked = worked_, verdict, id = std::string(view(context.getParams().getActionId()))](
-                    Made&, Patience&) { *verdict = git::reconcile(worked->opened(), id); })
+                    Made&, Patience&) {
+             *verdict = amongPlainFiles([&]() { return git::reconcile(worked->opened(), id); });
+           })
         .then([context, verdict](Made made) mutable {
           if (made.refusal) return fillDenial(context.getResults().initDenial(), *made.refusal);
           context.getResults().setVerdict(*verdict);
@@ -156,7 +174,9 @@ class RepositoryServer final : public schema::Repository::Server {
 
   kj::Promise<void> worktrees(WorktreesContext context) override {
     auto rows = std::make_shared<std::vector<WorktreeRow>>();
-    return work([worked = worked_, rows](Made&, Patience&) { *rows = git::worktrees(worked->opened()); })
+    return work([worked = worked_, rows](Made&, Patience&) {
+             *rows = amongPlainFiles([&]() { return git::worktrees(worked->opened()); });
+           })
         .then([context, rows](Made made) mutable {
           if (made.refusal) return fillDenial(context.getResults().initDenial(), *made.refusal);
           auto list = context.getResults().initWorktrees(static_cast<unsigned>(rows->size()));
@@ -237,8 +257,11 @@ class RepositoryServer final : public schema::Repository::Server {
     auto request = copyOf<Request>(context.getParams().getRequest());
     return work([worked = worked_, request, operation](Made& made, Patience& patience) {
              const auto attempt = [&]() {
-               operation(worked->opened(), request->template getRoot<Request>().asReader(),
-                         made.message->template initRoot<Reply>(), patience);
+               amongPlainFiles([&]() {
+                 operation(worked->opened(), request->template getRoot<Request>().asReader(),
+                           made.message->template initRoot<Reply>(), patience);
+                 return true;
+               });
              };
              try {
                attempt();
@@ -271,7 +294,7 @@ class Service final : public schema::Git::Server {
     const auto run = [worked = worked_, begun]() -> std::optional<Refusal> {
       begin(*begun);
       try {
-        worked->opened();
+        amongPlainFiles([&]() { return worked->opened(); });
         return std::nullopt;
       } catch (const Refusal& refusal) {
         return refusal;

@@ -73,16 +73,6 @@ void mustBeActionId(std::string_view id) {
     throw Refusal{"invalid", "action_id"};
 }
 
-std::vector<std::string> namesWritten(const std::string& actionId, const ChangeSet& set) {
-  std::vector<std::string> names;
-  for (const char* part : {"head", "change", "done"}) names.push_back(refOf(actionId, part));
-  for (const RefEdit& ref : set.refs) {
-    names.push_back(ref.name);
-    names.push_back(refOf(actionId, "before/" + ref.name));
-  }
-  return names;
-}
-
 git_oid keepSnapshot(git_repository* repository, const RefWriter& refs, const std::string& actionId,
                      const ChangeSet& set, const git_oid& head) {
   letGoOfOldOnes(repository, refs);

@@ -5,7 +5,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "workers/git/change_set.h"
 #include "workers/git/handles.h"
@@ -23,8 +22,6 @@ void mustBeActionId(std::string_view id);
 git_oid keepSnapshot(git_repository* repository, const RefWriter& refs, const std::string& actionId,
                      const ChangeSet& set, const git_oid& head);
 void markDone(git_repository* repository, const RefWriter& refs, const std::string& actionId);
-// Every reference that an action writes: its own change's, and those of its snapshot.
-std::vector<std::string> namesWritten(const std::string& actionId, const ChangeSet& set);
 
 struct Kept {
   ChangeSet set;

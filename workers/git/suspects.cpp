@@ -22,7 +22,7 @@ constexpr const char* kEmptyBlob = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
 
 // When the index was written that is in memory. Nothing if another one has taken its place since.
 std::optional<timespec> writtenAt(git_index* index) {
-  const sandbox::Fd file(open(git_index_path(index), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  const sandbox::Fd file(open(git_index_path(index), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
   struct stat status {};
   std::array<unsigned char, GIT_OID_RAWSZ> sum{};
   const git_oid* known = git_index_checksum(index);

@@ -21,7 +21,7 @@ constexpr std::size_t kMostFileBytes = std::size_t{256} << 20;
 constexpr std::string_view kTemporary = ".factionos-";
 
 void mustWrite(bool fact) {
-  if (!fact) throw Refusal{"not_writable", "working_tree"};
+  git::mustWrite(fact, "working_tree");
 }
 
 std::string readAll(int file, std::size_t expected) {
@@ -76,15 +76,6 @@ std::string cleaned(git_repository* repository, const std::string& path, std::st
   Buffer clean;
   must(git_filter_list_apply_to_buffer(clean.out(), filters.get(), content.data(), content.size()));
   return {clean.data(), clean.size()};
-}
-
-void writeAll(int file, std::string_view content) {
-  while (!content.empty()) {
-    const ssize_t wrote = write(file, content.data(), content.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    mustWrite(wrote > 0);
-    content.remove_prefix(static_cast<std::size_t>(wrote));
-  }
 }
 
 }  // namespace
@@ -143,7 +134,7 @@ void TreeWriter::write(const std::string& path, const Blob& blob, std::uint32_t 
   const FilterList filters(list);
   Buffer smudged;
   if (filters) must(git_filter_list_apply_to_blob(smudged.out(), filters.get(), blob.get()));
-  writeAll(file.get(), filters ? std::string_view(smudged.data(), smudged.size()) : raw);
+  mustWrite(writeAll(file.get(), filters ? std::string_view(smudged.data(), smudged.size()) : raw));
   // umask is 077 for a worker's own files; what is checked out gets git's modes.
   mustWrite(fchmod(file.get(), mode) == 0);
 }

@@ -21,13 +21,12 @@ constexpr std::string_view kSymbolic = "ref: ";
 constexpr std::string_view kHeads = "refs/heads/";
 
 void mustWrite(bool fact) {
-  if (!fact) throw Refusal{"not_writable", "worktree"};
+  git::mustWrite(fact, "worktree");
 }
 
 void writeFile(int directory, const std::string& name, const std::string& text) {
   const sandbox::Fd file = openBeneath(directory, name, O_WRONLY | O_CREAT | O_EXCL, 0644);
-  mustWrite(file && write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-            fchmod(file.get(), 0644) == 0);
+  mustWrite(file && writeAll(file.get(), text) && fchmod(file.get(), 0644) == 0);
 }
 
 // A directory of ours and the one that it lies in. It must not have been there.
@@ -105,6 +104,27 @@ void populate(const Opened& opened, const WorktreeEdit& edit, int directory, con
   if (filling.failure) std::rethrow_exception(filling.failure);
   must(error);
   must(git_index_write(index.get()));
+}
+
+struct Removing {
+  TreeWriter writer;
+  std::exception_ptr failure = nullptr;
+};
+
+int removeOne(const char* root, const git_tree_entry* entry, void* payload) {
+  auto& removing = *static_cast<Removing*>(payload);
+  if (git_tree_entry_type(entry) != GIT_OBJECT_BLOB) return 0;
+  try {
+    const std::string path = checkedPath(std::string(root) + git_tree_entry_name(entry));
+    const FileState made{static_cast<std::uint32_t>(git_tree_entry_filemode(entry)),
+                         *git_tree_entry_id(entry)};
+    removing.writer.tidy(path);
+    if (removing.writer.take(path, Store::kDry) == made) removing.writer.remove(path);
+  } catch (const Refusal&) {  // it is no file of ours
+  } catch (...) {
+    removing.failure = std::current_exception();
+  }
+  return 0;
 }
 
 // What would stop it in the middle, found before anything is made.
@@ -295,6 +315,38 @@ void addWorktree(const Opened& opened, const WorktreeEdit& edit, const std::stri
     private_.remove();
     throw;
   }
+}
+
+// Its index is written last. Files that are what they were made as go; what else lies there is somebody's.
+void tidyNewWorktree(const Opened& opened, const WorktreeEdit& edit, const std::string& mark) {
+  const int common = opened.place.commonDir.handle.get();
+  const std::string admin = "worktrees/" + edit.name;
+  if (const auto index = identityOf(openBeneath(common, admin + "/index", O_PATH).get())) {
+    // libgit2 puts a file in place by a link, and then takes its lock's name away.
+    const std::string lock = admin + "/index.lock";
+    if (identityOf(openBeneath(common, lock, O_PATH).get()) == index) unlinkat(common, lock.c_str(), 0);
+    return;
+  }
+  const std::string name = "gitdir: " + opened.place.commonDir.path + "/" + admin + "\n";
+  const std::size_t slash = edit.directory.rfind('/');
+  const std::string above = slash == std::string::npos ? "." : edit.directory.substr(0, slash);
+  const std::string leaf = edit.directory.substr(slash + 1);
+  const sandbox::Fd parent = openBeneath(opened.workTree(), above, O_RDONLY | O_DIRECTORY);
+  const sandbox::Fd directory =
+      parent ? openBeneath(parent.get(), leaf, O_RDONLY | O_DIRECTORY) : sandbox::Fd();
+  const auto text = directory ? readSmall(directory.get(), ".git", name.size()) : std::nullopt;
+  if (text && name.starts_with(*text)) {
+    Removing removing{TreeWriter(opened.repository, directory.get(), mark)};
+    const Tree tree = treeOf(opened.repository, commitOfHead(opened.repository, edit.head));
+    must(git_tree_walk(tree.get(), GIT_TREEWALK_POST, removeOne, &removing));
+    if (removing.failure) std::rethrow_exception(removing.failure);
+    unlinkat(directory.get(), ".git", 0);
+  }
+  if (parent) unlinkat(parent.get(), leaf.c_str(), AT_REMOVEDIR);  // where that leaves it empty
+  const sandbox::Fd half = openBeneath(common, admin, O_RDONLY | O_DIRECTORY);
+  if (!half) return;
+  sandbox::emptyTree(half.get());
+  unlinkat(common, admin.c_str(), AT_REMOVEDIR);
 }
 
 // By what is held, so that nothing which was put in its place is touched.

@@ -151,6 +151,24 @@ TEST(GitAttack, ALockOfOursGoesWithItsActionAndNobodyElses) {
   EXPECT_FALSE(World::exists(lock));
 }
 
+// An action lets go of the snapshots of older ones, and may die as it does.
+TEST(GitAttack, ALockOfOursOnAnOlderActionsSnapshotGoesToo) {
+  Repo repo;
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  ASSERT_EQ(worker.change(createBranch("topic")), "");
+  const std::string folder = repo.folder() + "/.git/refs/factionos/";
+  const std::string ours = folder + "act_older/change.lock";
+  const std::string begun = folder + "act_older/before/refs/heads/x." + worker.lastAction + ".lock";
+  const std::string others = folder + "act_older/done.lock";
+  repo.broker.world.write(ours, "factionos " + worker.lastAction + "\n");
+  repo.broker.world.write(begun, "half");
+  repo.broker.world.write(others, "factionos act_another\n");
+  worker.reconcile(worker.lastAction);
+  EXPECT_FALSE(World::exists(ours));
+  EXPECT_FALSE(World::exists(begun));
+  EXPECT_TRUE(World::exists(others));
+}
+
 TEST(GitAttack, APackedBranchIsRemovedAndItsNeighboursStay) {
   Repo repo;
   GitWorker worker(repo.broker, repo.folder(), Access::WRITE);

@@ -1,7 +1,6 @@
 // Repositories that are refused, and by which rule.
 #include <filesystem>
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "git_harness.h"
@@ -90,21 +89,6 @@ TEST(GitRefusal, ABrokenConfiguration) {
   unlink((repo.folder() + "/.git/config").c_str());
   ASSERT_EQ(symlink("/etc/hostname", (repo.folder() + "/.git/config").c_str()), 0);
   EXPECT_EQ(repo.opened(), "repository_refused/config_unreadable");
-}
-
-TEST(GitRefusal, AFifoThatNobodyWritesTo) {
-  Repo repo;
-  for (const char* name : {".git/index", ".git/packed-refs", ".git/info/exclude", ".gitignore"}) {
-    const std::string path = repo.folder() + "/" + name;
-    const std::string aside = path + ".aside";
-    std::error_code none;
-    std::filesystem::rename(path, aside, none);
-    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0) << name;
-    EXPECT_EQ(repo.opened(), "repository_refused/no_plain_file") << name;
-    unlink(path.c_str());
-    std::filesystem::rename(aside, path, none);
-  }
-  EXPECT_EQ(repo.opened(), "");
 }
 
 // G10.
