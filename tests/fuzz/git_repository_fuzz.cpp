@@ -19,6 +19,7 @@
 #include "tests/fuzz/scratch_folder.h"
 #include "workers/git/locate.h"
 #include "workers/git/operations.h"
+#include "workers/git/plain_files.h"
 
 namespace {
 
@@ -167,6 +168,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const sandbox::Fd workspace = sandbox::openFile(folder.path().c_str(), O_PATH | O_DIRECTORY);
   const git::Place place = git::locate(folder.path(), {workspace.get()});
   answered([&]() {
+    const git::PlainFilesOnly met;
     const git::Repository repository = git::openRepository(place);
     readAll({place, repository.get()});
   });

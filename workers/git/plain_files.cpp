@@ -3,11 +3,15 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
+#include <new>
+#include <string>
+#include <string_view>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "workers/git/ignore_text.h"
 #include "workers/git/refusal.h"
 
 namespace factionos::git {
@@ -16,6 +20,10 @@ namespace {
 std::atomic<int> living = 0;
 std::atomic<bool> metAnother = false;
 std::atomic<bool> metHeld = false;
+std::atomic<bool> metEndless = false;
+
+// Far above what anybody writes.
+constexpr off_t kMostRules = off_t{16} << 20;
 
 int refused(std::atomic<bool>& what, int error) {
   what = true;
@@ -23,15 +31,38 @@ int refused(std::atomic<bool>& what, int error) {
   return -1;
 }
 
+bool isIgnoreFile(std::string_view path) {
+  return path.ends_with("/.gitignore") || path.ends_with("/info/exclude");
+}
+
+// Called by C, which no exception may pass.
+bool canBeReadToItsEnd(int file, off_t size) noexcept {
+  if (size > kMostRules) return false;
+  try {
+    std::string text(static_cast<std::size_t>(size), '\0');
+    std::size_t filled = 0;
+    while (filled < text.size()) {
+      const ssize_t got = pread(file, &text[filled], text.size() - filled, static_cast<off_t>(filled));
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) break;
+      filled += static_cast<std::size_t>(got);
+    }
+    return !hasEndlessRule(std::string_view(text).substr(0, filled));
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
 int openPlain(const char* path, int flags, mode_t mode) {
   const int file = openat(AT_FDCWD, path, flags | O_NONBLOCK, mode);
   if (file < 0 && errno == ENXIO) return refused(metAnother, ENXIO);
   if (file < 0 && errno == EWOULDBLOCK) return refused(metHeld, EWOULDBLOCK);
   struct stat status {};
-  if (file < 0 || fstat(file, &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))
-    return file;
+  if (file < 0 || fstat(file, &status) != 0 || S_ISDIR(status.st_mode)) return file;
+  const bool plain = S_ISREG(status.st_mode);
+  if (plain && (!isIgnoreFile(path) || canBeReadToItsEnd(file, status.st_size))) return file;
   close(file);
-  return refused(metAnother, EINVAL);
+  return refused(plain ? metEndless : metAnother, EINVAL);
 }
 
 // `rest`: the mode, where the flags say that there is one.
@@ -47,6 +78,7 @@ int opened(const char* path, int flags, va_list rest) {
 PlainFilesOnly::PlainFilesOnly() {
   metAnother = false;
   metHeld = false;
+  metEndless = false;
   ++living;
 }
 
@@ -56,6 +88,7 @@ PlainFilesOnly::~PlainFilesOnly() {
 
 void PlainFilesOnly::mustBeAll() const {
   if (metAnother) throw repositoryRefused("no_plain_file");
+  if (metEndless) throw repositoryRefused("endless_ignore_rule");
   if (metHeld) throw Refusal{"locked", "lease"};
 }
 

@@ -6,7 +6,8 @@
 namespace factionos::git {
 
 // While one lives, open() waits for nobody, in any thread: what is neither a regular file nor a directory is
-// not opened (EINVAL; sockets: ENXIO), nor what another process holds by a lease (EWOULDBLOCK).
+// not opened (EINVAL; sockets: ENXIO), nor what another process holds by a lease (EWOULDBLOCK), nor an ignore
+// file that libgit2 would never get to the end of (EINVAL; ignore_text.h; larger than 16 MiB counts as one).
 // One at a time counts: the worker does one thing at once.
 class PlainFilesOnly {
  public:
@@ -15,8 +16,8 @@ class PlainFilesOnly {
   PlainFilesOnly(const PlainFilesOnly&) = delete;
   PlainFilesOnly& operator=(const PlainFilesOnly&) = delete;
 
-  // Throws Refusal "no_plain_file" or "locked" where something was not opened since. libgit2 may have gone on
-  // as if nothing had been there, so whatever it found is no answer.
+  // Throws Refusal "no_plain_file", "endless_ignore_rule" or "locked" where something was not opened since.
+  // libgit2 may have gone on as if nothing had been there, so whatever it found is no answer.
   void mustBeAll() const;
 };
 

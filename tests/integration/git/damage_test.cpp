@@ -107,6 +107,21 @@ TEST(GitDamage, AnIndexThatClaimsMoreThanItHasRoomForIsRefused) {
   EXPECT_FALSE(readEverything(repo, "whole again"));
 }
 
+// libgit2 reads the empty pattern before a form feed again and again.
+TEST(GitDamage, AnIgnoreFileWithoutAnEndIsRefusedWhereverItIsReadFrom) {
+  for (const char* path : {".gitignore", "new/.gitignore", "new/deep/.gitignore", ".git/info/exclude"}) {
+    Repo repo;
+    repo.write("new/deep/file", "untracked\n");
+    repo.write(path, "*.o\n\f\n");
+    GitWorker worker(repo.broker, repo.folder());
+    auto status = worker.repository.statusRequest();
+    status.initRequest().setUntracked(schema::Untracked::ALL);
+    EXPECT_EQ(denialOf(worker, status), "repository_refused/endless_ignore_rule") << path;
+    repo.write(path, "*.o\n");
+    EXPECT_FALSE(readEverything(repo, "a rule with an end")) << path;
+  }
+}
+
 TEST(GitDamage, PacksAndTheirIndexesAreRefusedOrNotNeeded) {
   Repo repo;
   git(repo.folder(), {"gc", "-q"});
