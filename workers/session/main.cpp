@@ -1,5 +1,6 @@
 // The session supervisor: one process for one command. Trusted code; reads typed messages from the launcher
 // and reports of its own keeper, and nothing that the command says.
+#include <cerrno>
 #include <csignal>
 #include <optional>
 
@@ -52,13 +53,19 @@ int main(int argumentCount, char** arguments) {
     signal(SIGIO, SIG_IGN);
     sandbox::becomeSubreaper();
     if (sodium_init() < 0) throw sandbox::SetupError(sandbox::Step::kIdentity, 0, "sodium_unusable");
-    const auto launcher = sandbox::OutsideWitness::take(getppid());
+    auto launcher = sandbox::OutsideWitness::take(getppid());
 
     sandbox::useBuiltPrograms(session::kPrograms);
-    const sandbox::Policy policy = session::policy(support);
+    sandbox::Policy policy = session::policy(support);
+    if (launcher) policy.keep.push_back(launcher->pidfd());
     const sandbox::Posture posture = sandbox::enter(policy);
     worker::selfCheck(policy, posture);
 
-    serve(support, session::LastResort(launcher ? sandbox::ProvenScope::prove(*launcher) : std::nullopt));
+    const auto scope = launcher ? sandbox::ProvenScope::prove(*launcher) : std::nullopt;
+    launcher.reset();
+    // Where the kernel scopes signals, a tree that forks faster than it is walked must end all the same.
+    if (posture.landlock.signalsScoped && !scope)
+      throw sandbox::SetupError(sandbox::Step::kTree, EPERM, "scope_not_proven");
+    serve(support, session::LastResort(scope));
   });
 }

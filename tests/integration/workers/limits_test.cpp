@@ -20,7 +20,7 @@ TEST_P(Limits, P45_AForkBombMeetsItsCap) {
   auto limits = message.initRoot<schema::Limits>();
   limits.setProcesses(40);
   const auto running = broker.start(
-      shell("i=0; while [ $i -lt 400 ]; do sleep 30 & i=$((i+1)); done; echo unbounded; wait", GetParam()),
+      shell("i=0; while [ $i -lt 4000 ]; do sleep 30 & i=$((i+1)); done; echo unbounded; wait", GetParam()),
       limits.asReader());
   const Result& result = running->finish();
   if (GetParam() == Story::kNamespaces) {
