@@ -79,14 +79,22 @@ int tryMount() {
   return mount("tmpfs", "/", "tmpfs", MS_NOSUID | MS_NODEV, "size=4096") == 0 ? 0 : errno;
 }
 
+// In the init of a pid namespace: whether the kernel gives that one a /proc of its own, where it has mounts
+// at all. It does not where something lies over a part of the /proc that is there, as in many containers.
+int tryOwnProc() {
+  if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return 0;
+  return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0 ? 0 : errno;
+}
+
+// One without a /proc that shows it is worse than none: nobody inside would know whom a process number means.
 int tryPid() {
   if (unshare(CLONE_NEWPID) != 0) return errno;
   const pid_t child = fork();
   if (child < 0) return errno;
-  if (child == 0) _exit(getpid() == 1 ? 0 : 1);
+  if (child == 0) _exit(getpid() == 1 ? tryOwnProc() : EPERM);
   int status = 0;
   if (waitpid(child, &status, 0) != child) return errno;
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : EPERM;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : EPERM;
 }
 
 int tryNetwork() {

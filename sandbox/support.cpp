@@ -5,12 +5,15 @@
 #include <cstdint>
 
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/magic.h>
 #include <linux/seccomp.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sandbox/descriptors.h"
@@ -27,6 +30,23 @@ bool actionAvailable(std::uint32_t action) {
 // A null program: EFAULT says that the flags were understood and the program would have been read next.
 bool filterFlagAvailable(unsigned long flags) {
   return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, nullptr) == -1 && errno == EFAULT;
+}
+
+// Flags that are understood are not all: a listener of whoever runs us is in the way of ours (EBUSY), which
+// only loading one tells.
+bool canListen() {
+  const pid_t child = fork();
+  if (child == 0) {
+    sock_filter allow{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW};
+    const sock_fprog program{1, &allow};
+    const bool loaded = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+                        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, kListenerFlags, &program) >= 0;
+    _exit(loaded ? 0 : 1);
+  }
+  int status = 1;
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 int tryPty() {
@@ -78,7 +98,7 @@ KernelSupport probeKernel() {
   support.landlockAbi = landlockAbi();
   support.seccompFilter = filterFlagAvailable(0) && actionAvailable(SECCOMP_RET_ERRNO) &&
                           actionAvailable(SECCOMP_RET_TRAP) && actionAvailable(SECCOMP_RET_KILL_PROCESS);
-  support.seccompNotify = actionAvailable(SECCOMP_RET_USER_NOTIF) && canSupervise();
+  support.seccompNotify = actionAvailable(SECCOMP_RET_USER_NOTIF) && canSupervise() && canListen();
   support.seccompThreadSync = filterFlagAvailable(SECCOMP_FILTER_FLAG_TSYNC);
   support.namespaces = probeNamespaces();
   support.cgroupDirectory = delegatedCgroup();

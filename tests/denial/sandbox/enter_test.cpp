@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/capability.h>
+#include <linux/filter.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <sys/mman.h>
@@ -321,6 +322,22 @@ TEST(Support, TheProbeAgreesWithWhatHolds) {
   EXPECT_EQ(outcome.notes.numbers[1], landlockAbi());
   EXPECT_EQ(outcome.notes.numbers[2], 1);
   EXPECT_EQ(outcome.notes.numbers[3], 1);
+}
+
+// As on WSL 2: the kernel has one for each task, and whoever runs us holds it.
+TEST(Support, AListenerAroundOursIsSeen) {
+  const Outcome outcome = inChild([](Notes& notes) {
+    sock_filter allow{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW};
+    const sock_fprog program{1, &allow};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    const Fd listener(
+        static_cast<int>(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, kListenerFlags, &program)));
+    notes.numbers[0] = listener ? 1 : 0;
+    notes.numbers[1] = probeKernel().seccompNotify;
+    return 0;
+  });
+  EXPECT_EQ(outcome.notes.numbers[0], 1);
+  EXPECT_EQ(outcome.notes.numbers[1], 0);
 }
 
 TEST(Support, WithoutSeccompNothingIsClaimed) {

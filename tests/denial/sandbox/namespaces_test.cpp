@@ -55,6 +55,23 @@ bool names(const Posture& posture, std::string_view label) {
   return std::find(posture.missing.begin(), posture.missing.end(), label) != posture.missing.end();
 }
 
+// As in many containers. A namespace of processes without a /proc of its own would show those of the machine.
+TEST(Namespaces, ProcessesHaveNoneWhereAPartOfProcIsHidden) {
+  if (!usable(&NamespaceSupport::pid) || !usable(&NamespaceSupport::mount)) ABSENT("no user namespaces");
+  const Outcome outcome = inChild([](Notes& notes) {
+    enterNamespaces({.user = Need::kRequired, .mount = Need::kRequired});
+    notes.numbers[0] = probeNamespaces().pid;
+    if (mount("tmpfs", "/proc/tty", "tmpfs", 0, "size=4096") != 0) return 1;
+    notes.numbers[1] = probeNamespaces().pid;
+    notes.numbers[2] = probeNamespaces().mount;
+    return 0;
+  });
+  ASSERT_EQ(outcome.exitStatus, 0);
+  EXPECT_EQ(outcome.notes.numbers[0], 0);
+  EXPECT_EQ(outcome.notes.numbers[1], EPERM);
+  EXPECT_EQ(outcome.notes.numbers[2], 0);
+}
+
 TEST(Namespaces, TheUserIsMappedToItselfNeverToRoot) {
   if (!usable(&NamespaceSupport::user)) ABSENT("no user namespaces");
   const Outcome outcome = inChild([](Notes& notes) {
