@@ -66,9 +66,11 @@ void Reaper::kill(pid_t child) {
 
 kj::Promise<bool> Reaper::stop(pid_t child) {
   if (!children_.contains(child)) return false;
+  ::kill(child, SIGSTOP);
+  // Of one that stands still already the kernel says it no second time.
+  if (stopped_.contains(child)) return true;
   auto stopped = kj::newPromiseAndFulfiller<bool>();
   stopping_[child] = kj::mv(stopped.fulfiller);
-  ::kill(child, SIGSTOP);
   return kj::mv(stopped.promise);
 }
 
@@ -81,9 +83,14 @@ kj::Promise<void> Reaper::run() {
 
 void Reaper::reap() {
   int status = 0;
-  for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
+  for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {
+    stopped_.erase(pid);
+    if (WIFCONTINUED(status)) continue;
     if (auto stopping = stopping_.extract(pid)) stopping.mapped()->fulfill(WIFSTOPPED(status));
-    if (WIFSTOPPED(status)) continue;
+    if (WIFSTOPPED(status)) {
+      if (children_.contains(pid)) stopped_.insert(pid);
+      continue;
+    }
     adopted_.erase(pid);
     const auto child = children_.find(pid);
     if (child == children_.end()) continue;

@@ -25,7 +25,8 @@ class Reaper final : private kj::TaskSet::ErrorHandler {
   // Only while the child is not reaped, so the number can't be anybody else's.
   void kill(pid_t child);
 
-  // Stops a watched child, asked once. True once it has stopped, false if it ended instead.
+  // Stops a watched child, asked once. True once it has stopped, at once if it had stopped itself; false if
+  // it ended instead.
   kj::Promise<bool> stop(pid_t child);
 
   // Kills everything that is left, started here or adopted. Keepers of trees get the time to end their trees
@@ -44,6 +45,7 @@ class Reaper final : private kj::TaskSet::ErrorHandler {
   rpc::Loop& loop_;
   std::map<pid_t, kj::Own<kj::PromiseFulfiller<int>>> children_;
   std::map<pid_t, kj::Own<kj::PromiseFulfiller<bool>>> stopping_;
+  std::set<pid_t> stopped_;  // watched, reported so and not heard of since
   std::set<pid_t> adopted_;  // at the last sweep
   Sweep sweep_ = Sweep::kIdle;
   kj::TaskSet tasks_;
