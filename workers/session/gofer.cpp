@@ -83,6 +83,14 @@ void watchChildren() {
   checked(Step::kIdentity, sigaction(SIGCHLD, &action, nullptr), "signals_refused");
 }
 
+// Its own limits are the command's. A call that runs into that of a file's size is to fail for its caller,
+// not to end who carries it out; that caller began with the usual answer to the signal, so: after its fork.
+void outliveFileSizes() {
+  struct sigaction ignored {};
+  ignored.sa_handler = SIG_IGN;
+  checked(Step::kIdentity, sigaction(SIGXFSZ, &ignored, nullptr), "signals_refused");
+}
+
 void handleChildren(int how) {
   sigset_t set;
   sigemptyset(&set);
@@ -254,6 +262,7 @@ void closeAllButOwn(const GoferPlan& plan, int socket) {
   reportLine = plan.line;
   leader = child;
   closeAllButOwn(plan, pair[0]);
+  outliveFileSizes();
   report(GoferReport::Kind::kLeader, child);
   handleChildren(SIG_UNBLOCK);
 

@@ -132,5 +132,24 @@ TEST_P(FileMeaning, TheGoferDoesWhatTheKernelDoes) {
   EXPECT_EQ(World::read(box.world().workspace + "/answers"), expected) << result.output;
 }
 
+// Whoever carries a call out has the caller's limits, and must not die of them. (Python ignores SIGXFSZ.)
+TEST_P(FileMeaning, AFileBeyondTheLimitIsTheCallersErrorAlone) {
+  if (access("/usr/bin/python3", X_OK) != 0 && lacks("python3")) GTEST_SKIP();
+  Box box(GetParam());
+  box.world().write(box.world().workspace + "/file", "content");
+  const Result result = box.broker.run(shell(
+      "python3 -c 'import errno, os, resource, signal\n"
+      "limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]\n"
+      "try: print(os.truncate(\"file\", limit + 1))\n"
+      "except OSError as e: print(errno.errorcode[e.errno])\n"
+      "os.mkdir(\"after\")\n"
+      "print(os.stat(\"file\").st_size)'; "
+      // What a program is born with stays as usual: bits of signals that are ignored, SIGXFSZ is 1 << 24.
+      "grep SigIgn /proc/self/status",
+      GetParam()));
+  EXPECT_EQ(result.reason, schema::EndReason::EXITED);
+  EXPECT_EQ(result.output, "EFBIG\r\n7\r\nSigIgn:\t0000000000000000\r\n");
+}
+
 }  // namespace
 }  // namespace factionos::test
