@@ -22,6 +22,19 @@ bool isFifo(int file) {
   return fstat(file, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
+bool isFifo(const Location& location) {
+  if (location.file) return isFifo(location.file.get());
+  struct stat status {};
+  return fstatat(location.parent.get(), location.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+         S_ISFIFO(status.st_mode);
+}
+
+// What the kernel would have made the caller wait for: a lease to be given up, a FIFO to have a reader. A
+// socket and a device without a driver answer ENXIO, too, and always will.
+bool comesWithTime(int error, const Location& location) {
+  return error == EWOULDBLOCK || (error == ENXIO && isFifo(location));
+}
+
 int accessMode(int flags) {
   return flags & O_ACCMODE;
 }
@@ -134,8 +147,7 @@ void FileCalls::openHere(const Caller& caller, Walk& walk, Location& location, O
       return openLater(caller, location, granted, Waiting::kInKernel);
     if (file) return give(caller, std::move(file), granted);
     const int error = errno;
-    const bool waits = error == ENXIO || error == EWOULDBLOCK;
-    if (waits && (granted.flags & O_NONBLOCK) == 0)
+    if ((granted.flags & O_NONBLOCK) == 0 && comesWithTime(error, location))
       return openLater(caller, location, granted, Waiting::kHere);
     if (error != ELOOP || (opening.flags & O_NOFOLLOW) != 0 || location.file) {
       errno = error;
@@ -210,10 +222,15 @@ void FileCalls::openLater(const Caller& caller, const Location& location, const 
   while (caller.isValid()) {
     sandbox::Fd file =
         waiting == Waiting::kHere ? openNow(location, opening) : openFile(location, grantedOf(opening));
-    const int error = file ? 0 : errno;
-    if (file) give(caller, std::move(file), opening);
-    if (error != 0 && error != ENXIO && error != EWOULDBLOCK) setting_.listener.fail(caller.call().id, error);
-    if (error != ENXIO && error != EWOULDBLOCK) break;
+    const int error = errno;
+    if (file) {
+      give(caller, std::move(file), opening);
+      break;
+    }
+    if (!comesWithTime(error, location)) {
+      setting_.listener.fail(caller.call().id, error);
+      break;
+    }
     waitAWhile(wait);
   }
   _exit(0);
