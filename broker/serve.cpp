@@ -312,6 +312,8 @@ int serve(Gathered gathered) {
   }
   // No mutation may outlive what it captured.
   while (asyncWriter.pending() != 0) loop.timer().afterDelay(10 * kj::MILLISECONDS).wait(loop.waitScope());
+  // Nor may a call what it refers to.
+  loop.waitScope().cancelAllDetached();
   log(Level::kInfo, "stopped");
   return end == End::kSignal ? 0 : 1;
 }

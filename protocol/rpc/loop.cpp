@@ -28,6 +28,9 @@ struct Loop::Impl {
     port.attach(kjLoop);
     waitScope.setBusyPollInterval(kBusyPollInterval);
   }
+  // Calls that a lost peer has under way end here, while messages can still be written: the RPC system crashes
+  // (0.9.2 at least) when one of them ends with the event loop itself.
+  ~Impl() { waitScope.cancelAllDetached(); }
 
   UvEventPort port;
   kj::EventLoop kjLoop;

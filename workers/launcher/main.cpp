@@ -48,6 +48,7 @@ void serve(const launcher::Setup& setup) {
     connection.onDisconnect().wait(loop.waitScope());
     reaper.endAll();
   }
+  loop.waitScope().cancelAllDetached();  // calls that are still under way hold children, and these the reaper
 }
 
 }  // namespace
