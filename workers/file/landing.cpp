@@ -96,8 +96,9 @@ Landed Landing::settle(const KeptRecord& record) const {
   if (!exists(directory, temporary)) {
     if (record.after) return Landed::kYes;
     struct stat status {};
-    const bool same =
-        fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_ino == record.inode;
+    // A file system gives a number again at once: somebody's new file may have the old one's.
+    const bool same = fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                      status.st_ino == record.inode && shaAt(directory, name) == record.before;
     return same ? Landed::kNo : Landed::kYes;
   }
   if (record.before && temporaryIs(*record.before)) {

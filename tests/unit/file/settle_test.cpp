@@ -140,6 +140,17 @@ TEST(Settle, ADeletionThatBeganAndDidNot) {
   expectNoLitter(moved.work.path());
 }
 
+// The kept copy is all that is left of the old content.
+TEST(Settle, ADeletedFilesNumberThatIsUsedAgainIsNotThatFile) {
+  Left left(false);
+  Workspace::put(left.work.path("f"), "somebody's new one");  // in place: the number stays
+  EXPECT_EQ(left.changer.settle(actionId(1)), Landed::kYes);
+  EXPECT_EQ(Workspace::get(left.work.path("f")), "somebody's new one");
+  std::filesystem::remove(left.work.path("f"));
+  EXPECT_EQ(make(left.changer, restore("f"), 2), "");
+  EXPECT_EQ(Workspace::get(left.work.path("f")), "old");
+}
+
 TEST(Settle, AnActionThatLeftNothingDidNothing) {
   Workspace work;
   Changer changer(work.fd());
