@@ -278,9 +278,15 @@ void FileCalls::truncate(const Caller& caller) {
   finish(caller, DeniedOperation::kWrite, location, syscall(SYS_truncate, own.c_str(), size));
 }
 
+pid_t FileCalls::forkWaiting() const {
+  const pid_t child = _Fork();
+  if (child == 0) close(setting_.line);
+  return child;
+}
+
 // Another process waits, as the caller would.
 void FileCalls::truncateLater(const Caller& caller, const std::string& path, off_t size) const {
-  const pid_t child = _Fork();
+  const pid_t child = forkWaiting();
   if (child > 0) return;
   if (child < 0) return setting_.listener.fail(caller.call().id, errno);
   if (syscall(SYS_truncate, path.c_str(), size) == 0) {

@@ -37,6 +37,7 @@ class FileCalls {
     std::string terminal;  // of the session
     pid_t leader = 0;      // of the session of processes that it is the terminal of
     mode_t mask = 0;       // that the command began with
+    int line = -1;         // to the keeper, who takes its end for this process's: closed in each that waits
   };
   explicit FileCalls(Setting setting) : setting_(std::move(setting)), masks_(setting_.mask) {}
 
@@ -61,6 +62,9 @@ class FileCalls {
   void remove(const Caller& caller, int directory, unsigned path, int flags);
   void truncate(const Caller& caller);
   void truncateLater(const Caller& caller, const std::string& path, off_t size) const;
+  // As fork(2): a process that waits for one caller, answers it and ends. It inherits the listener, not the
+  // line.
+  [[nodiscard]] pid_t forkWaiting() const;
   void bind(const Caller& caller);
 
   int resolve(const Caller& caller, int directory, unsigned path, Location& location);

@@ -215,7 +215,7 @@ void FileCalls::openTerminal(const Caller& caller, const Opening& opening) {
 // A FIFO without a reader, a file under a lease: another process waits, as the caller would.
 void FileCalls::openLater(const Caller& caller, const Location& location, const Opening& opening,
                           Waiting waiting) {
-  const pid_t child = _Fork();
+  const pid_t child = forkWaiting();
   if (child > 0) return;
   if (child < 0) return setting_.listener.fail(caller.call().id, errno);
   long wait = kFirstWait;

@@ -201,7 +201,8 @@ void tellWhatIsOwed() {
                      {scope.workspace, scope.temporary, scope.home},
                      std::move(plan.machine),
                      plan.namespaces.mount});
-  FileCalls files({listener, names, *plan.denials, observer, scope.terminal, leaderPid, kUsualMask});
+  FileCalls files(
+      {listener, names, *plan.denials, observer, scope.terminal, leaderPid, kUsualMask, plan.line});
   sandbox::LandlockPolicy asBefore;
   asBefore.files.scope = sandbox::FileScope::kUnrestricted;
   asBefore.scopes = {sandbox::Need::kOff, sandbox::Need::kOff};

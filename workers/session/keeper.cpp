@@ -102,9 +102,10 @@ struct Ended {
 // From the command's start to its end.
 class Watch {
  public:
-  Watch(pid_t leader, int gofer, int control, int children, const TreeLimits& limits,
+  Watch(pid_t leader, pid_t parent, int gofer, int control, int children, const TreeLimits& limits,
         const sandbox::NamespacePosture& namespaces)
       : leader_(leader),
+        parent_(parent),
         gofer_(gofer),
         control_(control),
         children_(children),
@@ -120,7 +121,7 @@ class Watch {
       if (count < 0 && errno != EINTR) break;
       if (count > 0 && ready[1].revents != 0) drainSignals();
       reap();  // also what the last round left over
-      if (count > 0 && ready[2].revents != 0) hearGofer();
+      if (!done_ && count > 0 && ready[2].revents != 0) hearGofer();
       if (!done_ && count > 0 && ready[0].revents != 0) obey();
       // By the clock, not when nothing else happens: a tree that ends children all the time is to be looked
       // at, too.
@@ -140,10 +141,21 @@ class Watch {
   }
 
   // What the gofer did not adopt: itself, and after it whatever it had.
-  static void reap() {
+  void reap() {
     // Bounded: a tree that ends children faster than this takes them must not keep the keeper here.
-    for (int i = 0; i < kReapedAtOnce && waitpid(-1, nullptr, WNOHANG | __WALL) > 0; ++i) {
+    for (int i = 0; !done_ && i < kReapedAtOnce; ++i) {
+      const pid_t ended = waitpid(-1, nullptr, WNOHANG | __WALL);
+      if (ended <= 0) return;
+      // The leader is a child of the keeper's only once its parent has died.
+      if (ended == parent_ || ended == leader_) loseGofer();
     }
+  }
+
+  // Not by its line alone: whoever holds a copy of that would keep it open.
+  void loseGofer() {
+    pollfd ready{gofer_, POLLIN, 0};
+    if (poll(&ready, 1, 0) == 1) hearGofer();  // perhaps of the leader's end, just before
+    if (!done_) finish(End::kLost);
   }
 
   // The leader has ended, or the gofer has, and calls wait that nobody will answer.
@@ -161,7 +173,7 @@ class Watch {
     const ssize_t got = recv(control_, &order, sizeof order, MSG_WAITALL);
     if (got < 0 && errno == EINTR) return;
     if (got != sizeof order || order.kind != Order::Kind::kSignal) return finish(End::kKilled);
-    // Nobody reaps the leader before its end has ended this watch, so the number is still its own.
+    // The gofer leaves the leader unreaped, and reap() ends this watch with it: the number is still its own.
     kill(-leader_, static_cast<int>(order.signal));
   }
 
@@ -210,7 +222,8 @@ class Watch {
   }
 
   pid_t leader_;
-  int gofer_;
+  pid_t parent_;  // the gofer
+  int gofer_;     // its reports
   int control_;
   int children_;
   const TreeLimits& limits_;
@@ -282,6 +295,7 @@ sandbox::Fd watchChildren() {
 
 struct Started {
   pid_t leader = 0;
+  pid_t parent = 0;   // the gofer
   sandbox::Fd gofer;  // its reports
   std::string text;   // what enterFiles() and becomeCommand() wrote until the command executed or failed
 };
@@ -306,8 +320,9 @@ Started startCommand(KeeperPlan& plan, const sandbox::NamespacePosture& namespac
   gofer.line = line.write.get();
   // Not fork(): the loop's library would close, in the child, what has the numbers of its own descriptors by
   // now.
-  if (checked(Step::kIdentity, _Fork(), "fork_refused") == 0) runGofer(gofer);
   Started started;
+  started.parent = checked(Step::kIdentity, _Fork(), "fork_refused");
+  if (started.parent == 0) runGofer(gofer);
   started.gofer = std::move(line.read);
   line.write.reset();
   status.write.reset();
@@ -377,7 +392,7 @@ void keep(KeeperPlan& plan) {
   sandbox::enterInside(keeperPolicy(own), namespaces);
   sendReport(plan.control, Report::Kind::kStarted, {}, started.text);
 
-  const Ended ended = Watch(started.leader, started.gofer.get(), plan.control, children.get(),
+  const Ended ended = Watch(started.leader, started.parent, started.gofer.get(), plan.control, children.get(),
                             plan.command.scope.limits, namespaces)
                           .run();
   killer.killAll();

@@ -1,4 +1,5 @@
 // Nothing of a tree survives: not its leader's end, not a kill, not the death of any process of ours.
+#include <algorithm>
 #include <csignal>
 
 #include <gtest/gtest.h>
@@ -125,6 +126,27 @@ TEST_P(TreeEnd, KillingTheGoferEndsItsTree) {
   const Result& result = running->finish();
   EXPECT_EQ(result.reason, schema::EndReason::LOST);
   EXPECT_TRUE(named("sleep").empty());
+}
+
+// A call that waits has a process of the gofer's, which lives on without it: that is not the gofer.
+TEST_P(TreeEnd, KillingTheGoferEndsItsTreeWhileACallWaits) {
+  Broker broker;
+  const auto running =
+      broker.start(shell("mkfifo fifo; (echo x > fifo) & echo planted; sleep 1003", GetParam()));
+  running->expectOutput("planted");
+  std::vector<pid_t> gofers;
+  for (int i = 0; i < 500 && gofers.size() < 2; ++i) {
+    poll(nullptr, 0, 10);
+    gofers = named("gofer");
+  }
+  ASSERT_EQ(gofers.size(), 2U);
+  const std::vector<pid_t> below = childrenOf(gofers.front());
+  const bool isFirst = std::ranges::find(below, gofers.back()) != below.end();
+  ASSERT_EQ(kill(isFirst ? gofers.front() : gofers.back(), SIGKILL), 0);
+  const Result& result = running->finish();
+  EXPECT_EQ(result.reason, schema::EndReason::LOST);
+  EXPECT_TRUE(named("sleep").empty());
+  EXPECT_TRUE(named("gofer").empty());
 }
 
 TEST_P(TreeEnd, KillingThePtyWorkerHangsTheTerminalUp) {
