@@ -4,10 +4,12 @@
 #include <cstring>
 
 #include <fcntl.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "sandbox/descriptors.h"
 #include "sandbox/verify/act.h"
 #include "sandbox/verify/attempts.h"
 #include "sandbox/verify/world.h"
@@ -23,6 +25,22 @@ bool gotSecret(const World& world, const Evidence& evidence) {
 
 bool gotSomething(const World&, const Evidence& evidence) {
   return evidence.error == 0 && evidence.size > 0;
+}
+
+constexpr mode_t kOpened = 0604;  // no file is made with it
+
+bool isOpened(const std::string& path) {
+  struct stat status {};
+  return lstat(path.c_str(), &status) == 0 && (status.st_mode & 07777) == kOpened;
+}
+
+// No directory has to be opened for it.
+long watchOutside(const World& world, Evidence& evidence) {
+  const Fd queue(static_cast<int>(syscall(SYS_inotify_init1, IN_CLOEXEC)));
+  if (!queue) return -1;
+  const long watch = syscall(SYS_inotify_add_watch, queue.get(), world.outside.c_str(), IN_ALL_EVENTS);
+  evidence.value = watch;
+  return watch;
 }
 
 bool hasSetId(const std::string& path) {
@@ -135,6 +153,21 @@ constexpr Act kActs[] = {
        return syscall(SYS_openat, AT_FDCWD, (world.workspace + "/set-id").c_str(), O_CREAT | O_WRONLY, 02755);
      },
      [](const World& world, const Evidence&) { return hasSetId(world.workspace + "/set-id"); }},
+    {"change-mode", "change the mode of another file of this user",
+     [](const World& world, Evidence&) -> long { return chmod(world.privateFile.c_str(), kOpened); },
+     [](const World& world, const Evidence&) { return isOpened(world.privateFile); }},
+    {"change-owner", "change the owner of another file of this user",
+     [](const World& world, Evidence&) -> long {
+       return chown(world.privateFile.c_str(), static_cast<uid_t>(-1), static_cast<gid_t>(-1));
+     },
+     nullptr, Control::kEntry},
+    {"change-times", "change the times of another file of this user",
+     [](const World& world, Evidence&) -> long {
+       return utimensat(AT_FDCWD, world.privateFile.c_str(), nullptr, 0);
+     },
+     nullptr, Control::kEntry},
+    {"watch-outside", "watch what happens in a directory of this user (inotify)", watchOutside,
+     [](const World&, const Evidence& evidence) { return evidence.value > 0; }},
     {"write-git-config", "change .git/config",
      [](const World& world, Evidence&) { return writeTo(world.workspace + "/.git/config", O_APPEND); },
      [](const World& world, const Evidence&) {

@@ -102,6 +102,18 @@ long queueSignal(pid_t pid) {
   return syscall(SYS_rt_sigqueueinfo, pid, SIGKILL, &info);
 }
 
+// A descriptor's owner gets a signal of the caller's choice whenever there is something to read.
+long signalByOwner(pid_t pid) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+  const Fd readEnd(ends[0]);
+  const Fd writeEnd(ends[1]);
+  if (fcntl(readEnd.get(), F_SETOWN, pid) != 0 || fcntl(readEnd.get(), F_SETSIG, SIGKILL) != 0 ||
+      fcntl(readEnd.get(), F_SETFL, O_ASYNC) != 0)
+    return -1;
+  return write(writeEnd.get(), "x", 1);
+}
+
 std::string tracerOf(pid_t pid) {
   const std::string status = contentOf("/proc/" + std::to_string(pid) + "/status");
   const std::size_t at = status.find("TracerPid:\t");
@@ -172,6 +184,9 @@ constexpr Act kActs[] = {
      outsiderKilled},
     {"kill-outsider-queued", "end it by a queued signal",
      [](const World& world, Evidence&) { return queueSignal(world.pids->outsider.load()); }, outsiderKilled},
+    {"kill-outsider-by-owner", "end it as the owner of a descriptor that signals",
+     [](const World& world, Evidence&) { return signalByOwner(world.pids->outsider.load()); },
+     outsiderKilled},
     {"kill-sibling", "end a process of another sandbox",
      [](const World& world, Evidence&) -> long { return kill(world.pids->sibling.load(), SIGKILL); },
      siblingKilled},

@@ -3,9 +3,13 @@
 #include <cerrno>
 #include <string>
 
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <seccomp.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "sandbox/syscalls.h"
 #include "sandbox/system_paths.h"
 #include "workers/common/descriptors.h"
 #include "workers/session/command_calls.h"
@@ -31,7 +35,35 @@ sandbox::FileRules files(int program) {
   return files;
 }
 
-// Numbers of processes are guessed easily, and below ABI 6 Landlock looks at none of these.
+// chmod fchmod fchmodat fchmodat2 chown lchown fchown fchownat utime utimes futimesat utimensat fsetxattr
+// fremovexattr: on whatever has this user for its owner, open or not; Landlock looks at none of them. Those
+// on extended attributes by path are refused to a command, too.
+sandbox::Family attributes() {
+  return {"attributes",
+          {{SCMP_SYS(chmod), {}},
+           {SCMP_SYS(fchmod), {}},
+           {SCMP_SYS(fchmodat), {}},
+           {sandbox::calls::kFchmodat2, {}},
+           {SCMP_SYS(chown), {}},
+           {SCMP_SYS(lchown), {}},
+           {SCMP_SYS(fchown), {}},
+           {SCMP_SYS(fchownat), {}},
+           {SCMP_SYS(utime), {}},
+           {SCMP_SYS(utimes), {}},
+           {SCMP_SYS(futimesat), {}},
+           {SCMP_SYS(utimensat), {}},
+           {SCMP_SYS(fsetxattr), {}},
+           {SCMP_SYS(fremovexattr), {}}}};
+}
+
+// inotify_add_watch, which Landlock does not look at, and fcntl F_NOTIFY, the same on an open directory.
+sandbox::Family watching() {
+  return {"watching", {{SCMP_SYS(inotify_add_watch), {}}, {SCMP_SYS(fcntl), {sandbox::is32(1, F_NOTIFY)}}}};
+}
+
+// Numbers of processes are guessed easily, and below ABI 6 Landlock looks at none of these: neither at the
+// calls that send a signal, nor at those that name who gets the signals of a descriptor, and F_SETSIG picks
+// which.
 sandbox::Family signalsToProcesses() {
   return {"signals to processes",
           {{SYS_kill, {}},
@@ -39,7 +71,11 @@ sandbox::Family signalsToProcesses() {
            {SYS_tgkill, {}},
            {SYS_rt_sigqueueinfo, {}},
            {SYS_rt_tgsigqueueinfo, {}},
-           {SYS_pidfd_send_signal, {}}}};
+           {SYS_pidfd_send_signal, {}},
+           {SYS_fcntl, {sandbox::is32(1, F_SETOWN)}},
+           {SYS_fcntl, {sandbox::is32(1, F_SETOWN_EX)}},
+           {SYS_ioctl, {sandbox::is32(1, FIOSETOWN)}},
+           {SYS_ioctl, {sandbox::is32(1, SIOCSPGRP)}}}};
 }
 
 }  // namespace
@@ -66,6 +102,10 @@ sandbox::Policy policy(int program, std::uint32_t userTasks) {
   policy.tcp = {Need::kIfAvailable, {}, {}};
   policy.scopes = {Need::kIfAvailable, Need::kIfAvailable};
   policy.seccomp = session::commandCalls(session::Network::kNone, {}, 0);
+  policy.seccomp.rules.push_back(
+      sandbox::refuse(attributes(), EPERM, "modes, owners and times of any file of this user"));
+  policy.seccomp.rules.push_back(
+      sandbox::refuse(watching(), EPERM, "tells what others do in any directory that they may list"));
   policy.traps = sandbox::Traps::kNone;
   return policy;
 }

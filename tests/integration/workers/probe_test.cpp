@@ -365,12 +365,16 @@ TEST(ProbeProgram, ReachesNothingOfItsUser) {
       {"write in /dev/shm", "echo x >" + shared},
       {"remove", "rm '" + world.outside + "/other' && echo '#!/bin/sh' >'" + world.outside +
                      "/other' && chmod 755 '" + world.outside + "/other'"},
+      {"change a mode", "chmod 711 '" + world.outside + "/other'"},
+      {"change its own mode", "chmod 755 '" + apple.program + "'"},
+      {"change times", "touch -c '" + world.home + "/secret'"},
       {"start another", "'" + world.outside + "/other'"},
       {"connect", ": <>/dev/tcp/127.0.0.1/" + std::to_string(tcp.port())},
       {"connect to a file", "perl -MSocket -e 'socket(S,AF_UNIX,SOCK_STREAM,0) && connect(S,sockaddr_un(\"" +
                                 world.outside + "/socket\")) or exit 1'"},
       {"listen", "perl -MSocket -e 'socket(S,AF_INET,SOCK_STREAM,0) or exit 1'"},
       {"signal", "kill -0 $PPID"},
+      {"signal as an owner", "perl -e 'fcntl(STDIN, 8, getppid()) or exit 1'"},
       {"see processes", "ls /proc"},
       {"read another's environment", "head -c 1 /proc/$PPID/environ"},
       {"see the home's variable", "[[ -n $HOME ]]"},

@@ -8,6 +8,7 @@
 #include <linux/audit.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
