@@ -26,6 +26,9 @@ constexpr auto kLongestWork = std::chrono::seconds(18);
 // … and where it is never asked, since it waits in the kernel or in libgit2, this process is of no more use.
 // Whoever waits behind it is asked of another one.
 constexpr auto kStuckAfter = std::chrono::milliseconds(19'500);
+// A change that is being written is not cut before whoever waits for it stops waiting, after 60 s
+// (broker/executors/git_change.cpp): the plan has had the time above, a hundred thousand files take theirs.
+constexpr auto kStuckWriting = std::chrono::seconds(55);
 constexpr auto kLook = 250 * kj::MILLISECONDS;
 
 void fillDenial(schema::Denial::Builder denial, const Refusal& refusal) {
@@ -88,12 +91,19 @@ void begin(Begun& begun) {
   begun.store(Clock::now().time_since_epoch().count());
 }
 
+enum class Work {
+  kReads,   // may be asked of another worker meanwhile: its end is told first
+  kWrites,  // nobody looks at what it has done before it is gone: its end is its answer
+};
+
 // Resolves once the work has had its time. Its thread can't be called back, so the process ends.
-kj::Promise<Refusal> whenStuck(rpc::Loop& loop, Worked& worked, std::shared_ptr<Begun> begun) {
-  return loop.timer().afterDelay(kLook).then([&loop, &worked, begun]() -> kj::Promise<Refusal> {
+kj::Promise<Refusal> whenStuck(rpc::Loop& loop, Worked& worked, std::shared_ptr<Begun> begun, Work kind) {
+  return loop.timer().afterDelay(kLook).then([&loop, &worked, begun, kind]() -> kj::Promise<Refusal> {
     const auto since = begun->load();
-    if (since == 0 || Clock::now() < Clock::time_point(Clock::duration(since)) + kStuckAfter)
-      return whenStuck(loop, worked, begun);
+    const Clock::duration limit = kind == Work::kReads ? Clock::duration(kStuckAfter) : kStuckWriting;
+    if (since == 0 || Clock::now() < Clock::time_point(Clock::duration(since)) + limit)
+      return whenStuck(loop, worked, begun, kind);
+    if (kind == Work::kWrites) _exit(0);
     worked.ending = loop.timer().afterDelay(kLook).then([]() { _exit(0); }).eagerlyEvaluate(nullptr);
     return Refusal{"timed_out", "stuck"};
   });
@@ -146,13 +156,15 @@ class RepositoryServer final : public schema::Repository::Server {
     const auto params = context.getParams();
     auto change = copyOf<schema::GitChange>(params.getChange());
     auto snapshot = std::make_shared<std::string>();
-    return work([worked = worked_, change, snapshot, id = std::string(view(params.getActionId())),
-                 state = std::string(view(params.getState()))](Made& made, Patience& patience) {
-             const Outcome outcome =
-                 carryOut(worked->place, id, change->getRoot<schema::GitChange>().asReader(), state, patience,
-                          *snapshot);
-             fillOutcome(outcome, id, made.message->initRoot<schema::GitOutcome>());
-           })
+    return work(
+               [worked = worked_, change, snapshot, id = std::string(view(params.getActionId())),
+                state = std::string(view(params.getState()))](Made& made, Patience& patience) {
+                 const Outcome outcome =
+                     carryOut(worked->place, id, change->getRoot<schema::GitChange>().asReader(), state,
+                              patience, *snapshot);
+                 fillOutcome(outcome, id, made.message->initRoot<schema::GitOutcome>());
+               },
+               Work::kWrites)
         .then([context, snapshot](Made made) mutable {
           context.getResults().setSnapshot(snapshot->c_str());
           if (made.refusal) return fillDenial(context.getResults().initDenial(), *made.refusal);
@@ -226,7 +238,7 @@ class RepositoryServer final : public schema::Repository::Server {
   }
 
   template <typename Job>
-  kj::Promise<Made> work(Job job) {
+  kj::Promise<Made> work(Job job, Work kind = Work::kReads) {
     auto cancelled = std::make_shared<std::atomic<bool>>(false);
     auto begun = std::make_shared<Begun>(0);
     auto run = [job = std::move(job), cancelled, begun]() mutable {
@@ -243,7 +255,7 @@ class RepositoryServer final : public schema::Repository::Server {
       return made;
     };
     return loop_.blocking(std::move(run))
-        .exclusiveJoin(whenStuck(loop_, *worked_, begun).then([](Refusal&& refusal) {
+        .exclusiveJoin(whenStuck(loop_, *worked_, begun, kind).then([](Refusal&& refusal) {
           Made made;
           made.refusal = std::move(refusal);
           return made;
@@ -300,7 +312,7 @@ class Service final : public schema::Git::Server {
         return refusal;
       }
     };
-    auto stuck = whenStuck(loop_, *worked_, begun).then([](Refusal&& refusal) {
+    auto stuck = whenStuck(loop_, *worked_, begun, Work::kReads).then([](Refusal&& refusal) {
       return std::optional<Refusal>(std::move(refusal));
     });
     return loop_.blocking(run)
