@@ -123,17 +123,24 @@ Side sideOf(git_repository* repository, const RefEdit& ref) {
   return git_graph_descendant_of(repository, &tip, &made) == 1 ? Side::kAfter : side;
 }
 
-// Its index is written last of all.
-Side sideOf(const Opened& opened, const WorktreeEdit& edit) {
+// Of a new one the index is written last of all. Of one that goes, the directory's `.git` goes first and what
+// the repository keeps of it last; between the two it is neither whole nor gone, and counts on both sides.
+void addSides(const Opened& opened, const WorktreeEdit& edit, Sides& sides) {
   const auto rows = worktrees(opened);
-  const bool there = std::ranges::any_of(
-      rows, [&](const WorktreeRow& row) { return row.name == edit.name && !row.missing; });
-  if (there != (edit.what == WorktreeEdit::What::kAdd)) return Side::kBefore;
-  struct stat status {};
-  const std::string index = "worktrees/" + edit.name + "/index";
+  const bool whole = std::ranges::any_of(rows, [&](const WorktreeRow& row) {
+    return row.name == edit.name && row.directory == edit.directory && !row.missing;
+  });
   const int common = opened.place.commonDir.handle.get();
-  const bool whole = fstatat(common, index.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
-  return !there || whole ? Side::kAfter : Side::kBefore;
+  const auto isKept = [&](const std::string& name) {
+    struct stat status {};
+    return fstatat(common, ("worktrees/" + edit.name + name).c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+  };
+  if (edit.what == WorktreeEdit::What::kAdd)
+    return sides.add(whole && isKept("/index") ? Side::kAfter : Side::kBefore);
+  const TreeWriter writer(opened.repository, opened.workTree());
+  const bool gone = !isKept("") && writer.at(edit.directory) == TreeWriter::There::kNothing;
+  if (!gone) sides.add(Side::kBefore);
+  if (!whole) sides.add(Side::kAfter);
 }
 
 std::vector<std::string> namesOf(const std::vector<RefEdit>& refs) {
@@ -156,7 +163,7 @@ Sides sidesOf(const Opened& opened, const ChangeSet& set) {
     } catch (const Refusal&) {
     }
   }
-  if (set.worktree) sides.add(sideOf(opened, *set.worktree));
+  if (set.worktree) addSides(opened, *set.worktree, sides);
   return sides;
 }
 

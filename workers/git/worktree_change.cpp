@@ -29,6 +29,13 @@ void writeFile(int directory, const std::string& name, const std::string& text) 
   mustWrite(file && writeAll(file.get(), text) && fchmod(file.get(), 0644) == 0);
 }
 
+// What the repository keeps of a worktree. `gitdir` goes first: what has none is no worktree to git.
+bool removeKept(int parent, const std::string& name, const sandbox::Fd& directory) {
+  unlinkat(directory.get(), "gitdir", 0);
+  sandbox::emptyTree(directory.get());
+  return unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT;
+}
+
 // A directory of ours and the one that it lies in. It must not have been there.
 struct Fresh {
   sandbox::Fd parent;
@@ -349,15 +356,15 @@ void tidyNewWorktree(const Opened& opened, const WorktreeEdit& edit, const std::
   unlinkat(common, admin.c_str(), AT_REMOVEDIR);
 }
 
-// By what is held, so that nothing which was put in its place is touched.
+// By what is held, so that nothing which was put in its place is touched. The `.git` goes first: while it is
+// there, nothing has gone (reconcile()).
 void removeWorktree(const Opened& opened, const LinkedTree& tree) {
-  const auto gone = [](int parent, const std::string& name, const sandbox::Fd& directory) {
-    sandbox::emptyTree(directory.get());
-    return unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT;
-  };
-  if (tree.directory) mustWrite(gone(tree.parent.get(), tree.leaf, tree.directory));
-  const std::string admin = "worktrees/" + tree.name;
-  mustWrite(gone(opened.place.commonDir.handle.get(), admin, tree.admin));
+  if (tree.directory) {
+    mustWrite(unlinkat(tree.directory.get(), ".git", 0) == 0 || errno == ENOENT);
+    sandbox::emptyTree(tree.directory.get());
+    mustWrite(unlinkat(tree.parent.get(), tree.leaf.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT);
+  }
+  mustWrite(removeKept(opened.place.commonDir.handle.get(), "worktrees/" + tree.name, tree.admin));
 }
 
 }  // namespace factionos::git
