@@ -27,7 +27,8 @@ constexpr Operation kOperations[] = {
     {"commit", R"("message":"second")", "git rev-list --count main"},
     {"branch-create", R"("branch":"topic")", "git branch --list topic"},
     {"checkout", R"("branch":"side")", "git symbolic-ref HEAD; cat a.txt b.txt"},
-    {"worktree-add", R"("name":"tree","directory":"tree")", "git worktree list --porcelain; cat tree/a.txt"},
+    {"worktree-add", R"("name":"tree","directory":"tree")",
+     "git worktree list --porcelain; cat tree/a.txt; ls -A tree .git/worktrees/tree"},
     {"worktree-remove", R"("name":"tree")", "git worktree list --porcelain; ls -A .git/worktrees tree"},
     {"push", R"("branch":"ahead")", "git --git-dir=remote.git for-each-ref refs/heads/ahead"},
     {"fetch", "", "git for-each-ref refs/remotes"},
@@ -79,7 +80,7 @@ class GitWorkerDies : public testing::TestWithParam<Operation> {
       const std::string name = entry.path().filename();
       const bool foreign = std::ranges::any_of(
           kForeign, [&](const char* each) { return path == ".git/" + std::string(each); });
-      const bool ours = name.find(".factionos-") != std::string::npos || name.starts_with("factionos-index");
+      const bool ours = name.find(".factionos-") != std::string::npos || name.starts_with("factionos-");
       // Of a pack that is not whole yet libgit2 leaves files of random names, as git does: they lock nothing.
       if (path.find("/objects/pack/") != std::string::npos) continue;
       if (!foreign && (name.ends_with(".lock") || ours)) found.push_back(path);

@@ -29,9 +29,16 @@ void writeFile(int directory, const std::string& name, const std::string& text) 
   mustWrite(file && writeAll(file.get(), text) && fchmod(file.get(), 0644) == 0);
 }
 
-// What the repository keeps of a worktree. `gitdir` goes first: what has none is no worktree to git.
+// Beside what the repository keeps of a new worktree until that is whole: which action makes it.
+std::string markOf(const std::string& actionId) {
+  return "factionos-new-" + actionId;
+}
+
+// What the repository keeps of a worktree. `gitdir` goes first: what has none is no worktree to git. An
+// action's mark goes after all that it stands for.
 bool removeKept(int parent, const std::string& name, const sandbox::Fd& directory) {
-  unlinkat(directory.get(), "gitdir", 0);
+  for (const char* each : {"gitdir", "HEAD", "commondir", "index.lock", "index"})
+    unlinkat(directory.get(), each, 0);
   sandbox::emptyTree(directory.get());
   return unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT;
 }
@@ -311,27 +318,37 @@ void addWorktree(const Opened& opened, const WorktreeEdit& edit, const std::stri
   const Fresh private_ = makeFresh(opened.place.commonDir.handle.get(), admin);
   std::optional<Fresh> made;
   try {
+    writeFile(private_.directory.get(), markOf(mark), "");
     writeFile(private_.directory.get(), "commondir", "../..\n");
     writeFile(private_.directory.get(), "gitdir", path + "/.git\n");
     writeFile(private_.directory.get(), "HEAD", edit.head + "\n");
     made = makeFresh(opened.workTree(), edit.directory);
     writeFile(made->directory.get(), ".git", "gitdir: " + opened.place.commonDir.path + "/" + admin + "\n");
     populate(opened, edit, made->directory.get(), admin, mark);
+    mustWrite(unlinkat(private_.directory.get(), markOf(mark).c_str(), 0) == 0);
   } catch (...) {
     if (made) made->remove();
-    private_.remove();
+    removeKept(private_.parent.get(), private_.leaf, private_.directory);
     throw;
   }
 }
 
-// Its index is written last. Files that are what they were made as go; what else lies there is somebody's.
+// Only where the action's mark is: what has none is somebody's, such as a `git worktree add` under way. Its
+// index is written last. Files that are what they were made as go; what else lies there is somebody's.
 void tidyNewWorktree(const Opened& opened, const WorktreeEdit& edit, const std::string& mark) {
   const int common = opened.place.commonDir.handle.get();
   const std::string admin = "worktrees/" + edit.name;
-  if (const auto index = identityOf(openBeneath(common, admin + "/index", O_PATH).get())) {
+  const sandbox::Fd half = openBeneath(common, admin, O_RDONLY | O_DIRECTORY);
+  if (!half) return;
+  if (!openBeneath(half.get(), markOf(mark), O_PATH)) {
+    unlinkat(common, admin.c_str(), AT_REMOVEDIR);  // where it is empty: ours has the mark before all else
+    return;
+  }
+  if (const auto index = identityOf(openBeneath(half.get(), "index", O_PATH).get())) {
     // libgit2 puts a file in place by a link, and then takes its lock's name away.
-    const std::string lock = admin + "/index.lock";
-    if (identityOf(openBeneath(common, lock, O_PATH).get()) == index) unlinkat(common, lock.c_str(), 0);
+    if (identityOf(openBeneath(half.get(), "index.lock", O_PATH).get()) == index)
+      unlinkat(half.get(), "index.lock", 0);
+    unlinkat(half.get(), markOf(mark).c_str(), 0);
     return;
   }
   const std::string name = "gitdir: " + opened.place.commonDir.path + "/" + admin + "\n";
@@ -350,10 +367,7 @@ void tidyNewWorktree(const Opened& opened, const WorktreeEdit& edit, const std::
     unlinkat(directory.get(), ".git", 0);
   }
   if (parent) unlinkat(parent.get(), leaf.c_str(), AT_REMOVEDIR);  // where that leaves it empty
-  const sandbox::Fd half = openBeneath(common, admin, O_RDONLY | O_DIRECTORY);
-  if (!half) return;
-  sandbox::emptyTree(half.get());
-  unlinkat(common, admin.c_str(), AT_REMOVEDIR);
+  removeKept(common, admin, half);
 }
 
 // By what is held, so that nothing which was put in its place is touched. The `.git` goes first: while it is

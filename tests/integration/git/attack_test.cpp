@@ -77,6 +77,38 @@ TEST(GitAttack, WhatWasMadeSinceIsNotOverwrittenByUndoing) {
   EXPECT_EQ(World::read(repo.folder() + "/side/kept.txt"), "mine\n");
 }
 
+// An action that died before it came to its worktree, and somebody else who is making one of that name.
+TEST(GitAttack, AHalfMadeWorktreeGoesWithItsActionAndNobodyElses) {
+  Repo repo;
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  ASSERT_EQ(worker.change(addTree("side", "side")), "");
+  const std::string action = worker.lastAction;
+  git(repo.folder(), {"worktree", "remove", "side"});
+  std::filesystem::remove(repo.folder() + "/.git/refs/factionos/" + action + "/done");
+  std::filesystem::create_directory(repo.folder() + "/side");
+  worker.reconcile(action);
+  EXPECT_TRUE(World::exists(repo.folder() + "/side")) << "somebody's, and empty";
+  const std::string kept = ".git/worktrees/side";
+  const std::vector<std::pair<std::string, std::string>> files = {
+      {kept + "/locked", "initializing"},
+      {kept + "/gitdir", repo.folder() + "/side/.git\n"},
+      {kept + "/commondir", "../..\n"},
+      {kept + "/HEAD", "ref: refs/heads/side\n"},
+      {"side/.git", "gitdir: " + repo.folder() + "/" + kept + "\n"},
+      {"side/kept.txt", World::read(repo.folder() + "/kept.txt")}};
+  for (const auto& [path, content] : files) repo.write(path, content);
+  worker.reconcile(action);
+  for (const auto& [path, content] : files) EXPECT_EQ(World::read(repo.folder() + "/" + path), content);
+  repo.write("side/.git", "");
+  worker.reconcile(action);
+  EXPECT_TRUE(World::exists(repo.folder() + "/side/.git")) << "anybody's";
+  // The control: it is the action's own.
+  repo.write(kept + "/factionos-new-" + action, "");
+  worker.reconcile(action);
+  EXPECT_FALSE(World::exists(repo.folder() + "/side"));
+  EXPECT_FALSE(World::exists(repo.folder() + "/.git/worktrees/side"));
+}
+
 TEST(GitAttack, NothingOfAProtectedNameComesToBe) {
   Repo repo;
   branchWith(repo, "settings", ".claude/settings.json", "{}\n");
