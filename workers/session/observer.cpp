@@ -64,9 +64,9 @@ Machine Machine::open(const std::string& state, const std::string& home) {
 bool Machine::has(const std::string& path, int mode) const {
   return std::ranges::any_of(trees, [&path, mode](const Tree& tree) {
     if (!isWithin(path, tree.path)) return false;
-    std::string below = path.substr(std::min(tree.path == "/" ? 1 : tree.path.size() + 1, path.size()));
-    if (below.empty()) below = ".";
-    return faccessat(tree.handle.get(), below.c_str(), mode, 0) == 0;
+    const std::size_t from = tree.path == "/" ? 1 : tree.path.size() + 1;
+    const char* const below = from < path.size() ? path.c_str() + from : ".";
+    return faccessat(tree.handle.get(), below, mode, 0) == 0;
   });
 }
 
