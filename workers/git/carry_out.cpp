@@ -223,24 +223,28 @@ schema::GitVerdict reconcile(const Opened& opened, const std::string& actionId) 
   refs.removeLocks({});
   const std::optional<Kept> kept = snapshotOf(opened.repository, actionId);
   if (kept) refs.removeLocks(namesOf(kept->set.refs));
-  if (kept && kept->set.push) removeRemoteLock(opened, *kept->set.push, actionId);
   if (!kept) return schema::GitVerdict::FAILED;
   if (kept->done) return schema::GitVerdict::SUCCEEDED;
+  // What is known is told, where it can't be noted as well.
+  const auto succeeded = [&]() {
+    try {
+      markDone(opened.repository, refs, actionId);
+    } catch (const Refusal&) {
+    }
+    return schema::GitVerdict::SUCCEEDED;
+  };
   if (kept->set.push) {
+    removeRemoteLock(opened, *kept->set.push, actionId);
     // What the remote received is what counts; our tracking branch only says so.
     if (!remoteHas(opened, *kept->set.push)) return schema::GitVerdict::FAILED;
-    markDone(opened.repository, refs, actionId);
-    return schema::GitVerdict::SUCCEEDED;
+    return succeeded();
   }
   const TreeWriter writer(opened.repository, opened.workTree(), actionId);
   for (const FileEdit& file : kept->set.files) writer.tidy(file.path);
   const auto& edit = kept->set.worktree;
   if (edit && edit->what == WorktreeEdit::What::kAdd) tidyNewWorktree(opened, *edit, actionId);
   const Sides sides = sidesOf(opened, kept->set);
-  if (sides.after > 0 && sides.before == 0) {
-    markDone(opened.repository, refs, actionId);
-    return schema::GitVerdict::SUCCEEDED;
-  }
+  if (sides.after > 0 && sides.before == 0) return succeeded();
   return sides.after > 0 ? schema::GitVerdict::PARTIAL : schema::GitVerdict::FAILED;
 }
 

@@ -162,8 +162,11 @@ void moveRemote(const Opened& opened, const PushEdit& push, const std::string& a
 }
 
 void removeRemoteLock(const Opened& opened, const PushEdit& push, const std::string& actionId) {
-  const Directory& gitDir = remoteOf(opened, push.remote).gitDir;
-  RefWriter(nullptr, gitDir.handle.get(), gitDir.handle.get(), actionId).removeLocks({push.ref});
+  const auto& remotes = opened.place.remotes;
+  const auto remote = std::ranges::find(remotes, push.remote, &Remote::name);
+  if (remote == remotes.end()) return;  // nobody knows any more where that was
+  const int gitDir = remote->gitDir.handle.get();
+  RefWriter(nullptr, gitDir, gitDir, actionId).removeLocks({push.ref});
 }
 
 bool remoteHas(const Opened& opened, const PushEdit& push) {

@@ -450,6 +450,33 @@ TEST(GitChange, FetchAndPushGoByPathAlone) {
   EXPECT_EQ(pusher.change(push), "not_forward/push");
 }
 
+TEST(GitChange, WhatIsKnownOfAnActionIsToldWhereItCannotBeNoted) {
+  Repo repo;
+  const std::string other = repo.broker.world.outside + "/other.git";
+  git(repo.folder(), {"clone", "-q", "--bare", ".", other});
+  git(repo.folder(), {"remote", "add", "origin", other});
+  repo.write("mine.txt", "mine\n");
+  repo.commit("mine");
+  GitWorker worker(repo.broker, repo.folder(), Access::PUSH, {other});
+  std::vector<std::string> actions;
+  ASSERT_EQ(worker.change(createBranch("topic")), "");
+  actions.push_back(worker.lastAction);
+  ASSERT_EQ(worker.change([](Change change) { change.initPush(); }), "");
+  actions.push_back(worker.lastAction);
+  for (const std::string& action : actions) {
+    const std::string done = ".git/refs/factionos/" + action + "/done";
+    unlink((repo.folder() + "/" + done).c_str());
+    repo.write(done + ".lock", "somebody's");
+    EXPECT_EQ(worker.reconcile(action), schema::GitVerdict::SUCCEEDED);
+    EXPECT_FALSE(World::exists(repo.folder() + "/" + done));
+    unlink((repo.folder() + "/" + done + ".lock").c_str());
+  }
+  ASSERT_EQ(worker.reconcile(actions.back()), schema::GitVerdict::SUCCEEDED);
+  git(repo.folder(), {"remote", "remove", "origin"});
+  GitWorker later(repo.broker, repo.folder(), Access::WRITE);
+  EXPECT_EQ(later.reconcile(actions.back()), schema::GitVerdict::SUCCEEDED) << "it is noted";
+}
+
 TEST(GitChange, AReaderCannotWrite) {
   Repo repo;
   repo.write("kept.txt", "changed\n");
