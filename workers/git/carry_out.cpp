@@ -167,6 +167,31 @@ Sides sidesOf(const Opened& opened, const ChangeSet& set) {
   return sides;
 }
 
+Outcome carryOut(const PlainFilesOnly& met, const Place& place, const std::string& actionId,
+                 schema::GitChange::Reader change, const std::string& state, Patience& patience,
+                 std::string& snapshot) {
+  const Repository repository = openRepository(place);
+  const Opened opened{place, repository.get()};
+  if (snapshotOf(repository.get(), actionId)) throw Refusal{"exists", "action_has_begun"};
+  std::optional<IndexLock> lock;
+  if (locksIndex(change)) lock.emplace(place, repository.get(), actionId);
+  const Index index = lock ? Index() : opened.index();
+  git_index* used = lock ? lock->index() : index.get();
+  if (lock) unmarkWhatIsThere(opened, used);
+  const Plan plan = planFor({opened, used, Store::kWrite, patience}, change);
+  met.mustBeAll();
+  if (stateOf(opened, plan) != state) throw Refusal{"state_moved", "head_index_or_files"};
+  if (plan.awaitsDisk) makeDurable(place.commonDir.handle.get());
+  RefWriter refs(repository.get(), place, actionId);
+  refs.identify(plan.committer);
+  snapshot = hexOf(keepSnapshot(repository.get(), refs, actionId, plan.set, headOf(repository.get()).commit));
+  carryOutPlanned(opened, plan, lock ? &*lock : nullptr, actionId, refs);
+  markDone(repository.get(), refs, actionId);
+  const Head head = headOf(repository.get());
+  return {head.unborn() ? std::string() : hexOf(head.commit), head.branch(), plan.files, plan.set.movedRefs(),
+          plan.objects};
+}
+
 }  // namespace
 
 std::string stateOf(const Opened& opened, const Plan& plan) {
@@ -194,26 +219,12 @@ Outcome carryOut(const Place& place, const std::string& actionId, schema::GitCha
                  const std::string& state, Patience& patience, std::string& snapshot) {
   mustBeActionId(actionId);
   const PlainFilesOnly met;
-  const Repository repository = openRepository(place);
-  const Opened opened{place, repository.get()};
-  if (snapshotOf(repository.get(), actionId)) throw Refusal{"exists", "action_has_begun"};
-  std::optional<IndexLock> lock;
-  if (locksIndex(change)) lock.emplace(place, repository.get(), actionId);
-  const Index index = lock ? Index() : opened.index();
-  git_index* used = lock ? lock->index() : index.get();
-  if (lock) unmarkWhatIsThere(opened, used);
-  const Plan plan = planFor({opened, used, Store::kWrite, patience}, change);
-  met.mustBeAll();
-  if (stateOf(opened, plan) != state) throw Refusal{"state_moved", "head_index_or_files"};
-  if (plan.awaitsDisk) makeDurable(place.commonDir.handle.get());
-  RefWriter refs(repository.get(), place, actionId);
-  refs.identify(plan.committer);
-  snapshot = hexOf(keepSnapshot(repository.get(), refs, actionId, plan.set, headOf(repository.get()).commit));
-  carryOutPlanned(opened, plan, lock ? &*lock : nullptr, actionId, refs);
-  markDone(repository.get(), refs, actionId);
-  const Head head = headOf(repository.get());
-  return {head.unborn() ? std::string() : hexOf(head.commit), head.branch(), plan.files, plan.set.movedRefs(),
-          plan.objects};
+  try {
+    return carryOut(met, place, actionId, change, state, patience, snapshot);
+  } catch (const Refusal&) {
+    met.mustBeAll();  // libgit2 tells of what it met as of something else
+    throw;
+  }
 }
 
 schema::GitVerdict reconcile(const Opened& opened, const std::string& actionId) {

@@ -189,6 +189,20 @@ TEST(SpecialFiles, InThePlaceOfAnotherBranchAreNamedWhereItIsAskedFor) {
       kNamed);
 }
 
+// What comes there between the plan and its run is named, too, not what libgit2 makes of it.
+TEST(SpecialFiles, ThatComeAfterThePlanAreNamed) {
+  for (const char* place : {".git/refs/heads/side", ".git/packed-refs"}) {
+    Repo repo;
+    git(repo.folder(), {"branch", "side"});
+    GitWorker worker(repo.broker, repo.folder(), GitWorker::Access::WRITE);
+    const auto checkOut = [](schema::GitChange::Builder change) { change.initCheckout().setBranch("side"); };
+    ASSERT_EQ(worker.prepare(checkOut), "");
+    make(repo.folder() + "/" + place, Special::kFifo);
+    EXPECT_EQ(worker.run(checkOut), kNamed) << place;
+    EXPECT_EQ(git(repo.folder(), {"symbolic-ref", "HEAD"}), "refs/heads/main\n");
+  }
+}
+
 // Who holds a lease is told of an open that waits, and may take his time: 45 s.
 TEST(SpecialFiles, AFileUnderALeaseIsNotWaitedFor) {
   Repo repo;
