@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fcntl.h>
 #include <sodium.h>
@@ -251,7 +252,9 @@ schema::GitVerdict reconcile(const Opened& opened, const std::string& actionId) 
     return succeeded();
   }
   const TreeWriter writer(opened.repository, opened.workTree(), actionId);
-  for (const FileEdit& file : kept->set.files) writer.tidy(file.path);
+  std::set<std::string> folders;
+  for (const FileEdit& file : kept->set.files)
+    if (folders.insert(file.path.substr(0, file.path.rfind('/') + 1)).second) writer.tidy(file.path);
   const auto& edit = kept->set.worktree;
   if (edit && edit->what == WorktreeEdit::What::kAdd) tidyNewWorktree(opened, *edit, actionId);
   const Sides sides = sidesOf(opened, kept->set);

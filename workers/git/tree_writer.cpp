@@ -166,7 +166,7 @@ void TreeWriter::remove(const std::string& path) const {
   for (std::size_t slash = directory.rfind('/'); slash != std::string::npos; slash = directory.rfind('/')) {
     directory.resize(slash);
     const sandbox::Fd parent = parentOf(directory, name);
-    if (parent && unlinkat(parent.get(), name.c_str(), AT_REMOVEDIR) != 0) return;
+    if (parent && unlinkat(parent.get(), name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) return;
   }
 }
 

@@ -3,6 +3,7 @@
 #include <climits>
 #include <exception>
 #include <filesystem>
+#include <set>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -122,6 +123,7 @@ void populate(const Opened& opened, const WorktreeEdit& edit, int directory, con
 
 struct Removing {
   TreeWriter writer;
+  std::set<std::string> folders = {};  // tidied
   std::exception_ptr failure = nullptr;
 };
 
@@ -132,8 +134,10 @@ int removeOne(const char* root, const git_tree_entry* entry, void* payload) {
     const std::string path = checkedPath(std::string(root) + git_tree_entry_name(entry));
     const FileState made{static_cast<std::uint32_t>(git_tree_entry_filemode(entry)),
                          *git_tree_entry_id(entry)};
-    removing.writer.tidy(path);
-    if (removing.writer.take(path, Store::kDry) == made) removing.writer.remove(path);
+    if (removing.folders.insert(root).second) removing.writer.tidy(path);
+    const FileState now = removing.writer.take(path, Store::kDry);
+    // Where it had not come to be yet, the directories made for it go.
+    if (!now.there() || now == made) removing.writer.remove(path);
   } catch (const Refusal&) {  // it is no file of ours
   } catch (...) {
     removing.failure = std::current_exception();
