@@ -195,9 +195,12 @@ const Act kActs[] = {
          },
      .ask =
          [](Rig& rig) {
-           eventually([&]() {
-             const auto reply = rig.post("/v1/terminal/run",
-                                         R"({"workspace":"demo","shell":"true","network":"full"})", "denied");
+           // A key of its own each time: until the rule holds the request is only proposed, and would stay
+           // so.
+           eventually([&rig, asked = 0]() mutable {
+             const auto reply =
+                 rig.post("/v1/terminal/run", R"({"workspace":"demo","shell":"true","network":"full"})",
+                          "denied" + std::to_string(++asked));
              return reply.status == 403 || reply.status == 0;
            });
          },
