@@ -27,6 +27,8 @@ std::unique_ptr<test::LiveBroker> allowingBroker() {
       test::Setup{.limits = "max_sessions = 256",
                   .policy = "[[rule]]\nfamily = \"terminal\"\noperation = \"list\"\ndecision = \"allow\"\n"
                             "reason = \"measured\"\n"
+                            "[[rule]]\nfamily = \"container\"\noperation = \"list\"\ndecision = \"allow\"\n"
+                            "reason = \"measured\"\n"
                             "[[rule]]\nfamily = \"terminal\"\noperation = \"run\"\ndecision = \"allow\"\n"
                             "until = 2099-01-01T00:00:00Z\nreason = \"measured\"\n"
                             "[[rule]]\nfamily = \"terminal\"\noperation = \"*\"\nprogram = \"sh\"\n"
