@@ -69,9 +69,6 @@ int main() {
     rpc::Connection connection(loop, rpc::OwnFd(worker::kLine),
                                {.role = rpc::Role::kServer, .maxFdsPerMessage = 1},
                                capnp::Capability::Client(kj::heap<Service>()));
-    connection.onDisconnect()
-        .ignoreResult()
-        .exclusiveJoin(worker::whenLauncherGone(loop))
-        .wait(loop.waitScope());
+    worker::serveUntilGone(loop, connection);
   });
 }

@@ -10,4 +10,8 @@ kj::Promise<void> whenLauncherGone(rpc::Loop& loop) {
   return loop.waitReadable(kEvents);
 }
 
+void serveUntilGone(rpc::Loop& loop, rpc::Connection& connection) {
+  connection.onDisconnect().ignoreResult().exclusiveJoin(whenLauncherGone(loop)).wait(loop.waitScope());
+}
+
 }  // namespace factionos::worker

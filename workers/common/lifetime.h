@@ -3,6 +3,7 @@
 
 #include <kj/async.h>
 
+#include "protocol/rpc/connection.h"
 #include "protocol/rpc/loop.h"
 
 namespace factionos::worker {
@@ -11,5 +12,8 @@ namespace factionos::worker {
 // to the broker would outlive a launcher that was killed. Needs no call beyond those of the loop. `loop`
 // outlives the promise.
 kj::Promise<void> whenLauncherGone(rpc::Loop& loop);
+
+// Waits until the peer has closed `connection`, or whenLauncherGone().
+void serveUntilGone(rpc::Loop& loop, rpc::Connection& connection);
 
 }  // namespace factionos::worker

@@ -22,10 +22,7 @@ void serve() {
   rpc::Connection connection(loop, rpc::OwnFd(worker::kLine),
                              {.role = rpc::Role::kServer, .maxFdsPerMessage = 1},
                              container::makeService(loop));
-  connection.onDisconnect()
-      .ignoreResult()
-      .exclusiveJoin(worker::whenLauncherGone(loop))
-      .wait(loop.waitScope());
+  worker::serveUntilGone(loop, connection);
 }
 
 }  // namespace

@@ -20,10 +20,7 @@ void serve() {
   rpc::Connection connection(loop, rpc::OwnFd(worker::kLine),
                              {.role = rpc::Role::kServer, .maxFdsPerMessage = 0},
                              file::makeService(worker::kScope));
-  connection.onDisconnect()
-      .ignoreResult()
-      .exclusiveJoin(worker::whenLauncherGone(loop))
-      .wait(loop.waitScope());
+  worker::serveUntilGone(loop, connection);
 }
 
 }  // namespace

@@ -26,10 +26,7 @@ void serve(git::Place place) {
   rpc::Connection connection(loop, rpc::OwnFd(worker::kLine),
                              {.role = rpc::Role::kServer, .maxFdsPerMessage = 0},
                              git::makeService(loop, std::move(place)));
-  connection.onDisconnect()
-      .ignoreResult()
-      .exclusiveJoin(worker::whenLauncherGone(loop))
-      .wait(loop.waitScope());
+  worker::serveUntilGone(loop, connection);
 }
 
 std::vector<int> directoriesOf(const std::optional<worker::RepositoryScope>& scope) {

@@ -24,10 +24,7 @@ void serve(std::optional<sandbox::ProvenScope> scope) {
   rpc::Loop loop;
   rpc::Connection connection(loop, rpc::OwnFd(worker::kLine), {.role = rpc::Role::kServer},
                              probe::makeService(loop, scope));
-  connection.onDisconnect()
-      .ignoreResult()
-      .exclusiveJoin(worker::whenLauncherGone(loop))
-      .wait(loop.waitScope());
+  worker::serveUntilGone(loop, connection);
 }
 
 }  // namespace

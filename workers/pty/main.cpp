@@ -17,10 +17,7 @@ void serve() {
   rpc::Loop loop;
   rpc::Connection connection(loop, rpc::OwnFd(worker::kLine),
                              {.role = rpc::Role::kServer, .maxFdsPerMessage = 1}, pty::makeService(loop));
-  connection.onDisconnect()
-      .ignoreResult()
-      .exclusiveJoin(worker::whenLauncherGone(loop))
-      .wait(loop.waitScope());
+  worker::serveUntilGone(loop, connection);
 }
 
 }  // namespace

@@ -345,9 +345,6 @@ int main() {
   rpc::Loop loop;
   rpc::Connection connection(loop, rpc::OwnFd(worker::kLine), {.role = rpc::Role::kServer},
                              capnp::Capability::Client(kj::heap<ContainerServer>(loop.timer())));
-  connection.onDisconnect()
-      .ignoreResult()
-      .exclusiveJoin(worker::whenLauncherGone(loop))
-      .wait(loop.waitScope());
+  worker::serveUntilGone(loop, connection);
   return 0;
 }

@@ -39,14 +39,19 @@ TEST(Kernel, P51_WithoutUserNamespacesTheWallsStand) {
   EXPECT_TRUE(broker.run(loopback).denial.starts_with("sandbox_unavailable/")) << broker.run(loopback).denial;
 }
 
-TEST(Kernel, P51_WithoutUserNamespacesTheTreeDies) {
-  Broker broker(Kernel::kNoUserNamespaces);
+// Those that left its session and ignore signals, too.
+void expectTheTreeDies(Broker& broker) {
   const auto running =
       broker.start(shell("(setsid sh -c 'trap \"\" HUP TERM; sleep 1000' &); echo ready; sleep 1001"));
   running->expectOutput("ready");
   running->kill();
   EXPECT_EQ(running->finish().reason, schema::EndReason::KILLED);
   for (const pid_t pid : descendants()) EXPECT_NE(nameOf(pid), "sleep");
+}
+
+TEST(Kernel, P51_WithoutUserNamespacesTheTreeDies) {
+  Broker broker(Kernel::kNoUserNamespaces);
+  expectTheTreeDies(broker);
 }
 
 // Here launcher, session and keeper are in layers that scope.
@@ -131,12 +136,7 @@ TEST_P(KernelWithSomeNamespaces, TheWallsStandAndTheTreeDies) {
   const std::string own = std::to_string(getpid());
   EXPECT_NE(broker.run(shell("kill -0 " + own)).code, 0) << "a process outside";
   EXPECT_NE(broker.run(shell("cat /proc/" + own + "/environ")).code, 0);
-  const auto running =
-      broker.start(shell("(setsid sh -c 'trap \"\" HUP TERM; sleep 1000' &); echo ready; sleep 1001"));
-  running->expectOutput("ready");
-  running->kill();
-  EXPECT_EQ(running->finish().reason, schema::EndReason::KILLED);
-  for (const pid_t pid : descendants()) EXPECT_NE(nameOf(pid), "sleep");
+  expectTheTreeDies(broker);
 }
 
 TEST(Kernel, P52_WithoutLandlockNothingRuns) {
