@@ -33,6 +33,8 @@ Literal reasonFor(Feature feature) {
       return "namespaces_missing";
     case Feature::kNetworkNamespace:
       return "network_namespace_missing";
+    case Feature::kSupervision:
+      return "supervision_missing";
     case Feature::kNone:
     case Feature::kForeign32:
     case Feature::kGainablePrivileges:

@@ -42,12 +42,9 @@ Cleanup cleanupOf(const Layer* carrier, const KernelSupport& support) {
   return scopes ? Cleanup::kSignalScope : Cleanup::kSubreaper;
 }
 
-// Calls that make names are answered by the supervisor, of whom the table promises nothing. It has to know
-// who calls, which it does not in a pid namespace without a /proc of its own.
-ProtectedPaths protectedPathsOf(const Layer* carrier, const KernelSupport& support) {
-  const bool seesCallers = has(support, Feature::kMountNamespace) || !has(support, Feature::kPidNamespace);
-  if (support.seccompNotify && seesCallers) return ProtectedPaths::kWhole;
-  return byNamespaces(carrier) ? ProtectedPaths::kExistingOnly : ProtectedPaths::kNone;
+ProtectedPaths protectedPathsOf(const Layer* existing, const Layer* names) {
+  if (existing == nullptr) return ProtectedPaths::kNone;
+  return names != nullptr ? ProtectedPaths::kWhole : ProtectedPaths::kExistingOnly;
 }
 
 }  // namespace
@@ -60,7 +57,8 @@ KernelPosture postureOf(const KernelSupport& support, std::span<const Guarantee>
     addOnce(guarantee.strength == Strength::kRequired ? posture.lacking : posture.without, feature);
   }
   posture.cleanup = cleanupOf(carrierOf("processes.leftovers", table, support), support);
-  posture.protectedPaths = protectedPathsOf(carrierOf("files.protected", table, support), support);
+  posture.protectedPaths = protectedPathsOf(carrierOf("files.protected", table, support),
+                                            carrierOf("files.protected-names", table, support));
   posture.processes =
       byNamespaces(carrierOf("processes.outside", table, support)) ? ProcessView::kOwn : ProcessView::kShared;
   return posture;

@@ -14,8 +14,8 @@ namespace factionos::walls {
 enum class Cleanup { kPidNamespace, kSignalScope, kSubreaper };
 
 enum class ProtectedPaths {
-  kWhole,         // names that are not there yet as well: calls that make names are heard of
-  kExistingOnly,  // by mounts
+  kWhole,  // names that are not there yet as well
+  kExistingOnly,
   kNone,
 };
 

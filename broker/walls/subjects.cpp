@@ -7,6 +7,7 @@
 #include "sandbox/environment.h"
 #include "sandbox/verify/world.h"
 #include "workers/session/protected_paths.h"
+#include "workers/session/supervised_entry.h"
 
 namespace factionos::walls {
 namespace {
@@ -80,6 +81,14 @@ verify::Subject subjectOf(const Profile& profile) {
     policies.push_back(profile.policy(scene));
     return policies;
   };
+  if (profile.role == "command") {
+    // Of the scope what the gofer looks at: where names are kept. What its network is the profile alone says.
+    subject.enterSupervised = [](const verify::World& world, const sandbox::Policy& policy,
+                                 const sandbox::NamespacePosture& given) {
+      session::enterSupervised(policy, sceneOf(world, given).command,
+                               session::findProtected(verify::kScopeDescriptor), given);
+    };
+  }
   subject.environment = handedOn;
   const bool ended = profile.role == "command" || profile.role == "gofer" || profile.name == "probe-program";
   subject.tree = ended ? verify::Tree::kParent : verify::Tree::kNobody;

@@ -138,6 +138,8 @@ void enterSetting(const Part& part, const NamespacePosture& namespaces) {
     if (part.setting.depth == Depth::kAlone) policy = only(part.setting.layer, std::move(policy));
     if (part.setting.depth == Depth::kNamespaces) policy = only(Layer::kNamespaces, std::move(policy));
   }
+  if (part.setting.layer == Layer::kSupervisor && part.subject.enterSupervised)
+    return part.subject.enterSupervised(part.world, policies.front(), namespaces);
   part.shelf.provide(policies);
   bool first = true;
   for (const Policy& policy : policies) {

@@ -58,6 +58,11 @@ std::string settings(const World& world) {
   return world.workspace + "/.claude/settings.json";
 }
 
+// Of an agent, too, and not there.
+std::string absent(const World& world) {
+  return world.workspace + "/.mcp.json";
+}
+
 constexpr Act kActs[] = {
     {"read-state", "read the broker's state",
      [](const World& world, Evidence& evidence) { return readFile(world.state.c_str(), evidence); },
@@ -191,6 +196,33 @@ constexpr Act kActs[] = {
     {"write-agent-settings", "change an agent's settings",
      [](const World& world, Evidence&) { return writeTo(settings(world), O_TRUNC); },
      [](const World& world, const Evidence&) { return contentOf(settings(world)) != "{}"; }},
+    {"create-agent-settings", "make an agent's settings that are not there yet",
+     [](const World& world, Evidence&) { return writeTo(absent(world), O_CREAT | O_EXCL); },
+     [](const World& world, const Evidence&) { return exists(absent(world)); }},
+    {"move-to-agent-settings", "give a file of the workspace the name of an agent's settings",
+     [](const World& world, Evidence&) -> long {
+       return rename((world.workspace + "/movable").c_str(), absent(world).c_str());
+     },
+     [](const World& world, const Evidence&) { return exists(absent(world)); }},
+    {"link-to-agent-settings", "give a file of the workspace that name as a second one",
+     [](const World& world, Evidence&) -> long {
+       return link((world.workspace + "/note").c_str(), absent(world).c_str());
+     },
+     [](const World& world, const Evidence&) { return exists(absent(world)); }},
+    {"point-agent-settings", "make a symbolic link of that name",
+     [](const World& world, Evidence&) -> long { return symlink("note", absent(world).c_str()); },
+     [](const World& world, const Evidence&) { return exists(absent(world)); }},
+    {"make-agent-directory", "make an agent's directory that is not there yet",
+     [](const World& world, Evidence&) -> long { return mkdir((world.workspace + "/.codex").c_str(), 0700); },
+     [](const World& world, const Evidence&) { return exists(world.workspace + "/.codex"); }},
+    {"create-git-commondir", "make a file of git's that says where its configuration lies",
+     [](const World& world, Evidence&) { return writeTo(world.workspace + "/.git/commondir", O_CREAT); },
+     [](const World& world, const Evidence&) { return exists(world.workspace + "/.git/commondir"); }},
+    {"link-git-config", "give .git/config a second name, to write to it by that",
+     [](const World& world, Evidence&) -> long {
+       return link((world.workspace + "/.git/config").c_str(), (world.workspace + "/alias").c_str());
+     },
+     [](const World& world, const Evidence&) { return exists(world.workspace + "/alias"); }},
     {"run-from-shared-memory", "start a program that lies where data may be written alone",
      [](const World& world, Evidence&) { return runCopy(world, "/dev/shm/factionos-probe"); },
      [](const World& world, const Evidence&) { return exists(world.workspace + "/marker"); },

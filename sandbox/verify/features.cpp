@@ -32,6 +32,11 @@ bool has(const KernelSupport& support, Feature feature) {
       return user && namespaces.pid == 0 && namespaces.mount == 0;
     case Feature::kNetworkNamespace:
       return user && namespaces.network == 0;
+    case Feature::kSupervision: {
+      const bool seesCallers =
+          !has(support, Feature::kPidNamespace) || has(support, Feature::kMountNamespace);
+      return support.seccompNotify && seesCallers;
+    }
   }
   return false;
 }
@@ -42,6 +47,8 @@ Feature featureOf(Layer layer) {
       return Feature::kSeccomp;
     case Layer::kLandlock:
       return Feature::kLandlock;
+    case Layer::kSupervisor:
+      return Feature::kSupervision;
     case Layer::kNamespaces:
       return Feature::kUserNamespace;
     case Layer::kLimits:

@@ -14,6 +14,7 @@ namespace factionos::sandbox::verify {
 enum class Layer {
   kSeccomp,
   kLandlock,
+  kSupervisor,   // a process that a filter asks, and that answers in the kernel's stead
   kNamespaces,   // user, pid, mount, network; and the mounts made in them
   kLimits,       // rlimits
   kDescriptors,  // closed at entry
@@ -35,6 +36,7 @@ enum class Feature {
   kMountNamespace,      // and user
   kNamespaces,          // user, pid and mount
   kNetworkNamespace,    // and user
+  kSupervision,         // user notification, and where there is a pid namespace a /proc that shows who calls
   kForeign32,           // the 32-bit entry of x86-64
   kGainablePrivileges,  // the caller itself is without no_new_privs
   kCoreFiles,           // the caller's own hard limit lets it leave core files

@@ -16,6 +16,7 @@ using Ending = Seen::Ending;
 // gets.
 std::span<const int> answersOf(Layer layer) {
   static constexpr std::array kLandlock = {EACCES, EPERM, EXDEV};
+  static constexpr std::array kSupervisor = {EACCES};
   static constexpr std::array kNamespaces = {0,     ENOENT, ESRCH, ECONNREFUSED, ENETUNREACH, EADDRNOTAVAIL,
                                              EROFS, EBUSY,  EXDEV, EPERM};
   static constexpr std::array kLimits = {EMFILE, EAGAIN, EFBIG, ENOMEM};
@@ -24,6 +25,8 @@ std::span<const int> answersOf(Layer layer) {
   switch (layer) {
     case Layer::kLandlock:
       return kLandlock;
+    case Layer::kSupervisor:
+      return kSupervisor;
     case Layer::kNamespaces:
       return kNamespaces;
     case Layer::kLimits:

@@ -8,6 +8,8 @@ std::string_view label(Layer layer) {
       return "seccomp";
     case Layer::kLandlock:
       return "landlock";
+    case Layer::kSupervisor:
+      return "supervisor";
     case Layer::kNamespaces:
       return "namespaces";
     case Layer::kLimits:
@@ -46,6 +48,8 @@ std::string_view label(Feature feature) {
       return "user, pid and mount namespaces";
     case Feature::kNetworkNamespace:
       return "user and network namespaces";
+    case Feature::kSupervision:
+      return "a listener for system calls that sees who calls";
     case Feature::kForeign32:
       return "a 32-bit system call entry";
     case Feature::kGainablePrivileges:

@@ -71,6 +71,11 @@ Setting controlOf(const Act& act) {
   return {inside ? Depth::kNamespaces : Depth::kOpen, Layer::kSeccomp};
 }
 
+// Nothing but what a supervisor carries is tried under one: it is a process more.
+Setting wholeFor(Layer layer) {
+  return {Depth::kWhole, layer == Layer::kSupervisor ? layer : Layer::kSeccomp};
+}
+
 class Examination {
  public:
   Examination(const Order& order, Report& report)
@@ -116,7 +121,7 @@ class Examination {
       finding.probes.push_back(probe(guarantee.layer, *findAct(name), theatre));
     }
     const Act& allowed = *findAct(guarantee.allowed);
-    conclude(finding, allowed, theatre.attempt(allowed, {Depth::kWhole, Layer::kSeccomp}, Allowed::kYes));
+    conclude(finding, allowed, theatre.attempt(allowed, wholeFor(guarantee.layer), Allowed::kYes));
     return finding;
   }
 
@@ -125,7 +130,7 @@ class Examination {
     probe.act = &act;
     const Setting setting = controlOf(act);
     probe.control = setting.depth == Depth::kOpen ? openControl(act) : theatre.attempt(act, setting);
-    probe.whole = theatre.attempt(act, {Depth::kWhole, Layer::kSeccomp});
+    probe.whole = theatre.attempt(act, wholeFor(layer));
     // Nothing but a filter gives SIGSYS: there is no need to look at it alone.
     const bool told = layer == Layer::kSeccomp && probe.whole.killedByFilter();
     const Setting alone{Depth::kAlone, layer, layer == Layer::kLandlock && act.look == Look::kAfterEnd};

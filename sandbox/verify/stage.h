@@ -20,7 +20,7 @@ struct Setting {
     kWhole,
   };
   Depth depth = Depth::kOpen;
-  Layer layer = Layer::kSeccomp;  // with kAlone
+  Layer layer = Layer::kSeccomp;  // with kAlone; with kWhole kSupervisor, or else none in particular
   // With kAlone: whether the means to end a tree are there as well, which a keeper without a pid namespace
   // has of the same layer. They hold back more than what is left behind, so only that is judged under them.
   bool endsTree = false;

@@ -18,6 +18,8 @@ Policy only(Layer layer, Policy policy) {
     useSentinel(policy.seccomp.unlisted);
     useSentinel(policy.seccomp.foreignEntry);
     for (SeccompRule& rule : policy.seccomp.rules) useSentinel(rule.verdict);
+  } else if (layer == Layer::kSupervisor) {
+    policy.seccomp.rules.clear();  // what the supervisor hears of is added to them
   } else {
     policy.seccomp = {};
     policy.seccomp.scope = SeccompScope::kNone;

@@ -37,6 +37,9 @@ struct Subject {
   Tree tree = Tree::kNobody;
   Scope scope = Scope::kWorkspace;
   Posture (*enter)(const Policy&, const NamespacePosture&) = &enterInside;
+  // With a supervisor, for guarantees of that layer: returns in a child that is inside; the caller answers
+  // its calls from then on, and ends with it. Empty: there is none, and such a policy is entered without.
+  std::function<void(const World&, const Policy&, const NamespacePosture&)> enterSupervised;
 };
 
 // Of `policy`, the one layer: the others as if this policy did not have them. What every policy does in any

@@ -303,7 +303,8 @@ void World::makeFiles() {
   for (const std::string& stray :
        {outside + "/created", outside + "/new-directory", workspace + "/moved", workspace + "/alias",
         workspace + "/own", workspace + "/marker", workspace + "/seen", workspace + "/large",
-        workspace + "/set-id", workspace + "/.git/hooks/new", workspace + "/git-moved", home + "/state/own",
+        workspace + "/set-id", workspace + "/.git/hooks/new", workspace + "/git-moved",
+        workspace + "/.mcp.json", workspace + "/.codex", workspace + "/.git/commondir", home + "/state/own",
         outside + "/marker"}) {
     std::error_code ignored;
     std::filesystem::remove_all(stray, ignored);
@@ -314,6 +315,7 @@ void World::makeFiles() {
   write(outside + "/removable", secret);
   write(outside + "/script", script(workspace + "/marker"), 0700);
   write(workspace + "/note", secret, 0644);
+  write(workspace + "/movable", secret, 0644);
   write(workspace + "/script", script(workspace + "/marker"), 0700);
   write(workspace + "/.git/config", "[core]\n");
   write(workspace + "/.git/hooks/pre-commit", "#!/bin/sh\n", 0700);

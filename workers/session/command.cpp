@@ -13,7 +13,6 @@
 #include "sandbox/landlock.h"
 #include "sandbox/self_check.h"
 #include "workers/common/signals.h"
-#include "workers/session/supervision.h"
 
 namespace factionos::session {
 namespace {
@@ -87,13 +86,10 @@ void filterCalls(const Command& command, const sandbox::NamespacePosture& namesp
                  int status) {
   const int abi = sandbox::landlockAbi();
   const sandbox::Policy policy = commandPolicy(command.scope, namespaces, abi);
-  leaveGofer();
   const Supervision supervision = supervisionOf(namespaces, command.scope.protectedLinks, abi);
-  const bool supervised = listenerTo >= 0 && filterSupervised(policy, supervision, listenerTo);
-  if (!supervised) sandbox::narrow(nothingMore(), sandbox::withSelfCheck(policy), policy.traps);
+  const Supervised supervised = enterFilter(policy, supervision, listenerTo);
   sandbox::checkSelf(policy);
-  tellLabels(status,
-             supervisionPosture(command.scope, namespaces, supervised ? Supervised::kYes : Supervised::kNo));
+  tellLabels(status, supervisionPosture(command.scope, namespaces, supervised));
 }
 
 // The last look: the program opens its operands by their paths from here on.
@@ -121,6 +117,13 @@ void execute(Command& command) {
 void tellFailure(int status, const SetupError& error) noexcept {
   tell(status, "!" + std::to_string(static_cast<unsigned>(error.step())) + " " +
                    std::to_string(error.error()) + " " + std::string(error.reason()) + "\n");
+}
+
+Supervised enterFilter(const sandbox::Policy& policy, const Supervision& supervision, int listenerTo) {
+  leaveGofer();
+  if (listenerTo >= 0 && filterSupervised(policy, supervision, listenerTo)) return Supervised::kYes;
+  sandbox::narrow(nothingMore(), sandbox::withSelfCheck(policy), policy.traps);
+  return Supervised::kNo;
 }
 
 void enterFiles(const Command& command, const sandbox::NamespacePosture& namespaces, int status) {

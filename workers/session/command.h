@@ -10,6 +10,7 @@
 #include "sandbox/setup_error.h"
 #include "workers/session/command_policy.h"
 #include "workers/session/hold.h"
+#include "workers/session/supervision.h"
 
 namespace factionos::session {
 
@@ -38,6 +39,10 @@ void enterFiles(const Command& command, const sandbox::NamespacePosture& namespa
 // that line: the command runs.
 [[noreturn]] void becomeCommand(Command& command, const sandbox::NamespacePosture& namespaces, int listenerTo,
                                 int status) noexcept;
+
+// The filter of it alone, one Landlock domain further in than the gofer, who may look in there and whom
+// nobody may touch from there. `listenerTo` as above. Throws SetupError.
+Supervised enterFilter(const sandbox::Policy& policy, const Supervision& supervision, int listenerTo);
 
 void tellFailure(int status, const sandbox::SetupError& error) noexcept;
 

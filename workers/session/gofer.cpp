@@ -275,6 +275,10 @@ void closeAllButOwn(const GoferPlan& plan, int socket) {
 
 }  // namespace
 
+[[noreturn]] void serveCalls(GoferPlan& plan, sandbox::Fd listener, pid_t leader) {
+  serve(plan, std::move(listener), leader);
+}
+
 [[noreturn]] void runGofer(GoferPlan& plan) noexcept {
   try {
     run(plan);

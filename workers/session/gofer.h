@@ -41,4 +41,9 @@ struct GoferPlan {
 // Runs in a child of the keeper, which has become that child's reaper of last resort. Never returns.
 [[noreturn]] void runGofer(GoferPlan& plan) noexcept;
 
+// The last of it: enters the gofer's own profile and answers what `listener` hears of, for a command that was
+// started otherwise, as `leader`; of the plan `line` and `status` may be -1. Never returns. Throws
+// SetupError.
+[[noreturn]] void serveCalls(GoferPlan& plan, sandbox::Fd listener, pid_t leader);
+
 }  // namespace factionos::session

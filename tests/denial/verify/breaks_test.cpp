@@ -2,6 +2,7 @@
 // the guarantees that the layer carried, and leave the others as they were.
 #include <algorithm>
 #include <csignal>
+#include <functional>
 #include <set>
 #include <string>
 
@@ -13,6 +14,7 @@
 #include "tests/absent.h"
 #include "tests/denial/verify/examined.h"
 #include "tests/unit/sandbox/sandboxed_child.h"
+#include "workers/session/supervised_entry.h"
 
 namespace factionos::test {
 namespace {
@@ -75,11 +77,14 @@ TEST(VerifyBreaks, UnbrokenEverythingThatCountsIsEnforced) {
   EXPECT_GT(examined.thatAre("enforced").size(), 200U);
 }
 
+// The supervisor hears by it.
 TEST(VerifyBreaks, WithoutItsFilterEveryGuaranteeOfTheFilterIsRedAndNoOther) {
   for (const std::string profile : {"broker", "pty", "session", "keeper", "command-plain"}) {
     const Examined examined = examine(profile, changed(withoutFilter));
     EXPECT_FALSE(examined.passed);
-    EXPECT_EQ(redOf(examined, profile), without(carriedBy(Layer::kSeccomp, profile), examined));
+    Names expected = carriedBy(Layer::kSeccomp, profile);
+    expected.merge(carriedBy(Layer::kSupervisor, profile));
+    EXPECT_EQ(redOf(examined, profile), without(expected, examined));
   }
 }
 
@@ -210,6 +215,47 @@ TEST(VerifyBreaks, AProtectedPathThatIsNotMountedIsFound) {
   });
   if (!examined.of("command/files.protected").counts) ABSENT("no namespaces");
   expectRed(examined, {"command/files.protected"});
+}
+
+TEST(VerifyBreaks, ACommandThatNobodySupervisesIsFound) {
+  for (const std::string profile : {"command", "command-plain"}) {
+    const Examined examined =
+        examine(profile, [](verify::Subject& subject) { subject.enterSupervised = nullptr; });
+    EXPECT_FALSE(examined.passed);
+    EXPECT_EQ(redOf(examined, profile), without(carriedBy(Layer::kSupervisor, profile), examined));
+    EXPECT_TRUE(examined.of(profile + "/files.protected-names").counts) << "this kernel has no listener";
+  }
+}
+
+// Supervised by the gofer as it is, but for what it is told to keep.
+verify::Subject& supervisedWith(verify::Subject& subject,
+                                const std::function<void(session::ProtectedPaths&)>& change) {
+  subject.enterSupervised = [change](const verify::World& world, const Policy& policy,
+                                     const sandbox::NamespacePosture& given) {
+    session::CommandScope scope;
+    scope.workspace = world.workspace;
+    session::ProtectedPaths paths = session::findProtected(verify::kScopeDescriptor);
+    change(paths);
+    session::enterSupervised(policy, scope, paths, given);
+  };
+  return subject;
+}
+
+TEST(VerifyBreaks, AProtectedNameThatTheSupervisorDoesNotKeepIsFoundAndNamed) {
+  const auto forgets = [](const char* name) {
+    return [name](verify::Subject& subject) {
+      supervisedWith(subject, [name](session::ProtectedPaths& paths) {
+        std::erase_if(paths.names, [name](const session::KeptName& each) { return each.path == name; });
+      });
+    };
+  };
+  const Examined absent = examine("command", forgets(".codex"));
+  EXPECT_EQ(redOf(absent, "command"), without({"command/files.protected-names"}, absent));
+  EXPECT_NE(absent.of("command/files.protected-names").cause.find("make-agent-directory"), std::string::npos);
+  const Examined present = examine("command-plain", forgets(".git/config"));
+  EXPECT_EQ(redOf(present, "command-plain"),
+            without({"command-plain/files.protected", "command-plain/files.protected-names"}, present));
+  EXPECT_NE(present.of("command-plain/files.protected").cause.find("write-git-config"), std::string::npos);
 }
 
 // Everything is refused, and so nothing is proven.

@@ -94,7 +94,8 @@ TEST(KernelPosture, EachKindOfNamespaceIsMissedByWhatItCarries) {
   EXPECT_EQ(noMount.cleanup, Cleanup::kPidNamespace);
   EXPECT_EQ(noMount.processes, ProcessView::kShared);
   EXPECT_EQ(noMount.protectedPaths, ProtectedPaths::kNone) << "nobody can tell who calls";
-  EXPECT_THAT(noMount.without, UnorderedElementsAre(Feature::kMountNamespace, Feature::kNamespaces));
+  EXPECT_THAT(noMount.without,
+              UnorderedElementsAre(Feature::kMountNamespace, Feature::kNamespaces, Feature::kSupervision));
 
   const KernelPosture noNetwork = with([](KernelSupport& support) { support.namespaces.network = EPERM; });
   EXPECT_THAT(noNetwork.without, ElementsAre(Feature::kNetworkNamespace));
@@ -108,6 +109,7 @@ TEST(KernelPosture, WithoutAListenerTheMountsKeepWhatExists) {
       support.namespaces.mount = mount;
     });
   };
+  EXPECT_THAT(deaf(0).without, ElementsAre(Feature::kSupervision));
   EXPECT_EQ(deaf(0).protectedPaths, ProtectedPaths::kExistingOnly);
   EXPECT_EQ(deaf(EPERM).protectedPaths, ProtectedPaths::kNone);
 }
@@ -144,6 +146,12 @@ TEST(KernelPosture, ARowThatIsChangedChangesIt) {
       changed("command", "files.protected", [](Guarantee& row) { row.needs = Feature::kNetworkNamespace; });
   EXPECT_EQ(postureOf(support).protectedPaths, ProtectedPaths::kExistingOnly);
   EXPECT_EQ(postureOf(support, kept).protectedPaths, ProtectedPaths::kNone);
+
+  support.seccompNotify = true;
+  EXPECT_EQ(postureOf(support).protectedPaths, ProtectedPaths::kWhole);
+  Table forgotten(guarantees().begin(), guarantees().end());
+  std::erase_if(forgotten, [](const Guarantee& row) { return row.id == "files.protected-names"; });
+  EXPECT_EQ(postureOf(support, forgotten).protectedPaths, ProtectedPaths::kExistingOnly);
 }
 
 TEST(KernelPosture, OfAnEmptyTableEverythingHoldsAndNothingIsPromised) {
