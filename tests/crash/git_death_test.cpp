@@ -26,7 +26,7 @@ constexpr Operation kOperations[] = {
     {"unstage", R"("all":true)", "git diff --cached --name-only"},
     {"commit", R"("message":"second")", "git rev-list --count main"},
     {"branch-create", R"("branch":"topic")", "git branch --list topic"},
-    {"checkout", R"("branch":"side")", "git symbolic-ref HEAD; cat a.txt b.txt"},
+    {"checkout", R"("branch":"side")", "git symbolic-ref HEAD; cat a.txt b.txt; cat f f/g/a h h/a"},
     {"worktree-add", R"("name":"tree","directory":"tree")",
      "git worktree list --porcelain; cat tree/a.txt; ls -A tree .git/worktrees/tree"},
     {"worktree-remove", R"("name":"tree")", "git worktree list --porcelain; ls -A .git/worktrees tree"},
@@ -43,9 +43,11 @@ class GitWorkerDies : public testing::TestWithParam<Operation> {
   void SetUp() override {
     agent.shell(
         "git init -q -b main && git config user.name Ada && git config user.email ada@example.org && echo "
-        "one > a.txt && mkdir -p d/e && echo deep > d/e/c.txt && git add -A && git commit -q -m first && git "
+        "one > a.txt && mkdir -p d/e && echo deep > d/e/c.txt && mkdir -p "
+        "f/g && echo f > f/g/a && echo h > h && git add -A && git commit -q -m first && git "
         "tag first && git checkout -q -b side && "
-        "echo side > a.txt && echo side > b.txt && git add -A && git commit -q -m side && git checkout -q "
+        "echo side > a.txt && echo side > b.txt && rm -r f h && echo f > f && mkdir h && echo h > h/a && git "
+        "add -A && git commit -q -m side && git checkout -q "
         "main && git clone -q --bare . remote.git && git --git-dir=remote.git update-ref refs/heads/more "
         "$(git -c user.name=Ada -c user.email=ada@example.org --git-dir=remote.git commit-tree -p main -m "
         "more side^{tree}) && git branch ahead $(git commit-tree -p main -m ahead side^{tree}) && git remote "

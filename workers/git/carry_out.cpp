@@ -29,8 +29,11 @@ bool locksIndex(schema::GitChange::Reader change) {
 
 void putFiles(const Opened& opened, const ChangeSet& set, const std::string& mark) {
   const TreeWriter writer(opened.repository, opened.workTree(), mark);
+  const auto goes = [](const FileEdit& file) {
+    return !file.after.there() || (file.after.mode == GIT_FILEMODE_COMMIT && file.before.there());
+  };
   for (const FileEdit& file : set.files)
-    if (!file.after.there()) writer.remove(file.path);
+    if (goes(file)) writer.remove(file.path);
   for (const FileEdit& file : set.files)
     if (file.after.there()) writer.put(file.path, file.after);
 }
@@ -160,7 +163,7 @@ Sides sidesOf(const Opened& opened, const ChangeSet& set) {
   for (const FileEdit& file : set.files) {
     if (file.before.mode == GIT_FILEMODE_COMMIT || file.after.mode == GIT_FILEMODE_COMMIT) continue;
     try {
-      sides.add(sideOf(writer.take(file.path, Store::kDry), file.before, file.after));
+      sides.add(sideOf(writer.now(file.path), file.before, file.after));
     } catch (const Refusal&) {
     }
   }

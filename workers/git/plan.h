@@ -85,6 +85,9 @@ LinkedTree judgedWorktree(const Opened& opened, const WorktreeRow& row, Patience
 // removed in the working tree: denied "path_protected" with how many of these files have one.
 void mustBeFree(const Planning& planning, const std::vector<FileEdit>& files);
 bool isProtected(const Planning& planning, const std::string& path);
+// What is not tracked stays, and in a directory that becomes a file as well: denied "would_overwrite" with
+// how many files are in the way of these.
+void mustNotOverwrite(const Planning& planning, const std::vector<FileEdit>& files);
 // By the working tree's attributes and by those of the commit that is to be checked out: what either would
 // hand to a program is not checked out.
 void mustNeedNoProgram(git_repository* repository, const std::string& path, const git_oid& commit);

@@ -33,21 +33,6 @@ bool before(const FileEdit& a, const FileEdit& b) {
   return std::pair(attributes(a), a.path) < std::pair(attributes(b), b.path);
 }
 
-// Nothing of anybody's may be lost: what is not tracked stays.
-void mustNotOverwrite(const TreeWriter& writer, const std::vector<FileEdit>& files) {
-  std::size_t inTheWay = 0;
-  for (const FileEdit& file : files) {
-    if (file.before.there() || !file.after.there() || file.after.mode == GIT_FILEMODE_COMMIT) continue;
-    if (writer.at(file.path) != TreeWriter::There::kNothing) {
-      const auto replaced = [&](const FileEdit& other) {
-        return other.before.there() && !other.after.there() && file.path.starts_with(other.path + "/");
-      };
-      if (std::ranges::none_of(files, replaced)) ++inTheWay;
-    }
-  }
-  if (inTheWay > 0) throw Refusal{"would_overwrite", "untracked", std::to_string(inTheWay)};
-}
-
 void addDifference(const Planning& planning, const git_oid& from, const git_oid& to, ChangeSet& set) {
   git_repository* repository = planning.opened.repository;
   const Tree a = treeOf(repository, from);
@@ -119,7 +104,7 @@ Plan planCheckout(const Planning& planning, schema::GitCheckout::Reader request)
   const git_oid to = oidOf(there);
   addDifference(planning, head.commit, to, plan.set);
   mustBeFree(planning, plan.set.files);
-  mustNotOverwrite(planning.writer(), plan.set.files);
+  mustNotOverwrite(planning, plan.set.files);
   plan.files = static_cast<std::uint32_t>(plan.set.files.size());
   plan.set.refs.push_back({"HEAD", headStateOf(repository), "ref: " + name});
   plan.basis = there;

@@ -31,8 +31,7 @@ void judgeFiles(const Planning& planning, ChangeSet& set, Moved& moved) {
   std::erase_if(set.files, [](const FileEdit& file) {
     return file.before.mode == GIT_FILEMODE_COMMIT || file.after.mode == GIT_FILEMODE_COMMIT;
   });
-  keepWhatIsLeftToDo(set.files, moved.files,
-                     [&](const FileEdit& file) { return writer.take(file.path, Store::kDry); });
+  keepWhatIsLeftToDo(set.files, moved.files, [&](const FileEdit& file) { return writer.now(file.path); });
 }
 
 void judgeWorktree(const Planning& planning, Plan& plan) {
@@ -77,6 +76,7 @@ Plan planRollback(const Planning& planning, schema::GitRollback::Reader request)
   if (refs > 0) throw Refusal{"state_moved", "refs_have_moved_on", std::to_string(refs)};
   if (moved.files > 0) throw Refusal{"state_moved", "files_have_changed_since", std::to_string(moved.files)};
   mustBeFree(planning, plan.set.files);
+  mustNotOverwrite(planning, plan.set.files);
   if (plan.set.worktree) judgeWorktree(planning, plan);
   if (plan.set.empty()) throw Refusal{"nothing_to_do", "rollback"};
   plan.files = static_cast<std::uint32_t>(std::max(plan.set.index.size(), plan.set.files.size()));

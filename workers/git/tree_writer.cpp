@@ -67,6 +67,17 @@ git_oid stored(git_repository* repository, std::string_view content, TreeWriter:
   return id;
 }
 
+// A directory with those in it, where none of them holds anything else. What is no directory stays, and so
+// does each that it lies in.
+void removeEmpty(int parent, const std::string& name) {
+  if (unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 || errno != ENOTEMPTY) return;
+  const sandbox::DirectoryStream stream =
+      sandbox::streamOf(openBeneath(parent, name, O_RDONLY | O_DIRECTORY));
+  while (const dirent* entry = stream ? sandbox::nextEntry(stream.get()) : nullptr)
+    removeEmpty(dirfd(stream.get()), entry->d_name);
+  unlinkat(parent, name.c_str(), AT_REMOVEDIR);
+}
+
 // Line ends and $Id$ as git stores them.
 std::string cleaned(git_repository* repository, const std::string& path, std::string content) {
   git_filter_list* raw = nullptr;
@@ -80,11 +91,15 @@ std::string cleaned(git_repository* repository, const std::string& path, std::st
 
 }  // namespace
 
-sandbox::Fd TreeWriter::parentOf(const std::string& path, std::string& name) const {
+sandbox::Fd TreeWriter::openParent(const std::string& path, std::string& name) const {
   const std::size_t slash = path.rfind('/');
   name = slash == std::string::npos ? path : path.substr(slash + 1);
   const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash);
-  sandbox::Fd found = openBeneath(directory_, parent, O_RDONLY | O_DIRECTORY);
+  return openBeneath(directory_, parent, O_RDONLY | O_DIRECTORY);
+}
+
+sandbox::Fd TreeWriter::parentOf(const std::string& path, std::string& name) const {
+  sandbox::Fd found = openParent(path, name);
   if (!found && errno == ELOOP) throw Refusal{"scope_violation", "parent_is_a_link"};
   return found;
 }
@@ -96,6 +111,7 @@ TreeWriter::There TreeWriter::at(const std::string& path) const {
   struct stat status {};
   if (fstatat(parent.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
     return errno == ENOENT ? There::kNothing : There::kInTheWay;
+  if (S_ISDIR(status.st_mode)) return There::kDirectory;
   return S_ISREG(status.st_mode) || S_ISLNK(status.st_mode) ? There::kFile : There::kInTheWay;
 }
 
@@ -140,11 +156,15 @@ void TreeWriter::write(const std::string& path, const Blob& blob, std::uint32_t 
 }
 
 void TreeWriter::put(const std::string& path, const FileState& state) const {
-  if (state.mode == GIT_FILEMODE_COMMIT) return;  // submodules are not entered
   makeParents(path);
   std::string name;
   const sandbox::Fd parent = parentOf(path, name);
   mustWrite(static_cast<bool>(parent));
+  if (state.mode == GIT_FILEMODE_COMMIT) {  // submodules are not entered
+    makeDirectory(parent.get(), name);
+    return;
+  }
+  removeEmpty(parent.get(), name);
   const Blob blob = make<Blob>(git_blob_lookup, repository_, &state.id);
   const std::string temporary = std::string(kTemporary) + mark_ + "-" + randomName();
   try {
@@ -161,6 +181,7 @@ void TreeWriter::remove(const std::string& path) const {
   if (const sandbox::Fd parent = parentOf(path, name)) {
     const bool gone = unlinkat(parent.get(), name.c_str(), 0) == 0 || errno == ENOENT || errno == EISDIR;
     mustWrite(gone);
+    unlinkat(parent.get(), name.c_str(), AT_REMOVEDIR);
   }
   std::string directory = path;
   for (std::size_t slash = directory.rfind('/'); slash != std::string::npos; slash = directory.rfind('/')) {
@@ -197,6 +218,14 @@ FileState TreeWriter::take(const std::string& path, Store store) const {
   return state;
 }
 
+FileState TreeWriter::now(const std::string& path) const {
+  struct stat status {};
+  std::string name;
+  const sandbox::Fd parent = openParent(path, name);
+  if (!parent || fstatat(parent.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return {};
+  return S_ISDIR(status.st_mode) ? FileState{} : take(path, Store::kDry);
+}
+
 std::string TreeWriter::cleanContent(const std::string& path) const {
   std::string content;
   read(path, content);
@@ -210,7 +239,7 @@ void TreeWriter::describe(const std::string& path, const FileState& state, git_i
   entry.id = state.id;
   struct stat status {};
   std::string name;
-  const sandbox::Fd parent = parentOf(path, name);
+  const sandbox::Fd parent = openParent(path, name);
   if (!parent || fstatat(parent.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return;
   entry.ctime = {static_cast<std::int32_t>(status.st_ctim.tv_sec),
                  static_cast<std::uint32_t>(status.st_ctim.tv_nsec)};

@@ -20,15 +20,18 @@ class TreeWriter {
   TreeWriter(git_repository* repository, int directory, std::string mark = {})
       : repository_(repository), directory_(directory), mark_(std::move(mark)) {}
 
-  // What lies at a path: absent, a regular file or a symbolic link that a write would replace, or in the way.
-  enum class There { kNothing, kFile, kInTheWay };
+  // What lies at a path: absent, a regular file or a symbolic link that a write would replace, a directory,
+  // or in the way. Throws Refusal where a parent is a symbolic link.
+  enum class There { kNothing, kFile, kDirectory, kInTheWay };
   [[nodiscard]] There at(const std::string& path) const;
 
-  // The blob as git would check it out, put in place at once. Directories are made as they are needed.
+  // The blob as git would check it out, put in place at once; of a submodule an empty directory. Directories
+  // are made as they are needed. One at its place goes with those in it, as far as they hold no file; what
+  // does stays, and then this throws Refusal.
   void put(const std::string& path, const FileState& state) const;
   // Removes what a put() beside this path left that was cut off.
   void tidy(const std::string& path) const;
-  // With directories that it leaves empty.
+  // With directories that it leaves empty. A directory (a submodule's) only where it is empty itself.
   void remove(const std::string& path) const;
 
   // The file as a blob in the object database, or what its name and mode would be with kDry. Mode 0: it is
@@ -37,15 +40,22 @@ class TreeWriter {
   enum class Store { kDry, kWrite };
   [[nodiscard]] FileState take(const std::string& path, Store store) const;
 
+  // The same with kDry of what is compared and not stored: where a directory is in its place, or no directory
+  // above it, it is not there.
+  [[nodiscard]] FileState now(const std::string& path) const;
+
   // What take() would store of it; empty where it is not there.
   [[nodiscard]] std::string cleanContent(const std::string& path) const;
 
-  // An index entry with the file's times and numbers.
+  // An index entry with the times and numbers of the file, if it is there.
   void describe(const std::string& path, const FileState& state, git_index_entry& entry) const;
 
  private:
   // The mode, 0 if it is not there, and the content as it is stored.
   std::uint32_t read(const std::string& path, std::string& content) const;
+  // Empty with errno; ELOOP: behind a symbolic link.
+  [[nodiscard]] sandbox::Fd openParent(const std::string& path, std::string& name) const;
+  // The same, but throws Refusal where it lies behind a symbolic link.
   [[nodiscard]] sandbox::Fd parentOf(const std::string& path, std::string& name) const;
   void makeParents(const std::string& path) const;
 

@@ -129,14 +129,14 @@ struct Removing {
 
 int removeOne(const char* root, const git_tree_entry* entry, void* payload) {
   auto& removing = *static_cast<Removing*>(payload);
-  if (git_tree_entry_type(entry) != GIT_OBJECT_BLOB) return 0;
+  if (git_tree_entry_type(entry) == GIT_OBJECT_TREE) return 0;
   try {
     const std::string path = checkedPath(std::string(root) + git_tree_entry_name(entry));
     const FileState made{static_cast<std::uint32_t>(git_tree_entry_filemode(entry)),
                          *git_tree_entry_id(entry)};
     if (removing.folders.insert(root).second) removing.writer.tidy(path);
-    const FileState now = removing.writer.take(path, Store::kDry);
-    // Where it had not come to be yet, the directories made for it go.
+    const FileState now = removing.writer.now(path);
+    // Where it had not come to be yet, the directories made for it go; of a submodule there is but one.
     if (!now.there() || now == made) removing.writer.remove(path);
   } catch (const Refusal&) {  // it is no file of ours
   } catch (...) {

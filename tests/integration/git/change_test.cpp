@@ -15,22 +15,9 @@ namespace {
 using Access = GitWorker::Access;
 using Change = schema::GitChange::Builder;
 
-std::string branchNow(const std::string& folder) {
-  std::string name = git(folder, {"rev-parse", "--abbrev-ref", "HEAD"});
-  return name.substr(0, name.find('\n'));
-}
-
-std::string tip(const std::string& folder, const std::string& name = "HEAD") {
-  return git(folder, {"rev-parse", name}).substr(0, 40);
-}
-
 auto createBranch(const std::string& name) {
   return [name](Change change) { change.initBranchCreate().setBranch(name.c_str()); };
 }
-auto checkOut(const std::string& name) {
-  return [name](Change change) { change.initCheckout().setBranch(name.c_str()); };
-}
-
 TEST(GitChange, StageAndCommitAreWhatGitWouldMake) {
   Repo repo;
   repo.write("kept.txt", "changed\n");
@@ -203,53 +190,6 @@ TEST(GitChange, CommitRefusesWhatItCannotDo) {
   runIn(repo.folder(), {"git", "merge", "other"});
   EXPECT_EQ(worker.commitAs("m"), "underway/merge_or_rebase");
   EXPECT_EQ(worker.status(), porcelain(repo.folder()));
-}
-
-TEST(GitChange, CheckoutMovesFilesIndexAndHead) {
-  Repo repo;
-  git(repo.folder(), {"checkout", "-q", "-b", "topic"});
-  repo.write("folder/inner.txt", "topic\n");
-  repo.write("more/only.txt", "here\n", 0755);
-  unlink((repo.folder() + "/kept.txt").c_str());
-  ASSERT_EQ(symlink("more", (repo.folder() + "/link").c_str()), 0);
-  repo.commit("topic");
-  git(repo.folder(), {"checkout", "-q", "main"});
-  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
-  ASSERT_EQ(worker.change(checkOut("topic")), "");
-  const std::string action = worker.lastAction;
-  EXPECT_EQ(branchNow(repo.folder()), "topic");
-  EXPECT_TRUE(porcelain(repo.folder()).empty());
-  EXPECT_EQ(worker.reconcile(action), schema::GitVerdict::SUCCEEDED);
-  ASSERT_EQ(worker.rollback(action), "");
-  EXPECT_EQ(branchNow(repo.folder()), "main");
-  EXPECT_TRUE(porcelain(repo.folder()).empty());
-  EXPECT_FALSE(World::exists(repo.folder() + "/more"));
-  // And that, too, can be undone.
-  ASSERT_EQ(worker.rollback(worker.lastAction), "");
-  EXPECT_EQ(branchNow(repo.folder()), "topic");
-  EXPECT_TRUE(porcelain(repo.folder()).empty());
-}
-
-TEST(GitChange, CheckoutLosesNothing) {
-  Repo repo;
-  git(repo.folder(), {"checkout", "-q", "-b", "topic"});
-  repo.write("new.txt", "theirs\n");
-  repo.write("dir/file.txt", "theirs\n");
-  repo.commit("topic");
-  git(repo.folder(), {"checkout", "-q", "main"});
-  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
-  repo.write("new.txt", "mine, untracked\n");
-  EXPECT_EQ(worker.change(checkOut("topic")), "would_overwrite/untracked/1");
-  unlink((repo.folder() + "/new.txt").c_str());
-  ASSERT_EQ(symlink(repo.broker.world.outside.c_str(), (repo.folder() + "/dir").c_str()), 0);
-  EXPECT_EQ(worker.change(checkOut("topic")), "scope_violation/parent_is_a_link");
-  EXPECT_FALSE(World::exists(repo.broker.world.outside + "/file.txt"));
-  unlink((repo.folder() + "/dir").c_str());
-  repo.write("kept.txt", "edited\n");
-  EXPECT_EQ(worker.change(checkOut("topic")), "not_clean/working_tree/1");
-  EXPECT_EQ(worker.change(checkOut("absent")), "not_found/branch");
-  EXPECT_EQ(World::read(repo.folder() + "/kept.txt"), "edited\n");
-  EXPECT_EQ(branchNow(repo.folder()), "main");
 }
 
 TEST(GitChange, RollbackUndoesEachAndNeverWhatSomebodyElseDid) {

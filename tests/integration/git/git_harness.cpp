@@ -96,6 +96,19 @@ std::string git(const std::string& folder, std::vector<std::string> arguments, l
   return run.output;
 }
 
+std::string branchNow(const std::string& folder) {
+  const std::string name = git(folder, {"rev-parse", "--abbrev-ref", "HEAD"});
+  return name.substr(0, name.find('\n'));
+}
+
+std::string tip(const std::string& folder, const std::string& name) {
+  return git(folder, {"rev-parse", name}).substr(0, 40);
+}
+
+std::function<void(schema::GitChange::Builder)> checkOut(const std::string& branch) {
+  return [branch](schema::GitChange::Builder change) { change.initCheckout().setBranch(branch.c_str()); };
+}
+
 GitWorker::GitWorker(Broker& broker, const std::string& workspace, Access access,
                      const std::vector<std::string>& roots)
     : broker_(broker) {

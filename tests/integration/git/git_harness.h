@@ -25,6 +25,13 @@ GitRun runIn(const std::string& folder, const std::vector<std::string>& argv, lo
 // The same for git, which must succeed; its output.
 std::string git(const std::string& folder, std::vector<std::string> arguments, long time = 1'700'000'000);
 
+// The branch that HEAD is on; the commit of a name.
+std::string branchNow(const std::string& folder);
+std::string tip(const std::string& folder, const std::string& name = "HEAD");
+
+// What GitWorker::change() and prepare() are asked for.
+std::function<void(schema::GitChange::Builder)> checkOut(const std::string& branch);
+
 // A worker with a repository.
 class GitWorker {
  public:

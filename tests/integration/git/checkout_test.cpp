@@ -1,0 +1,189 @@
+// Checkout: what it moves, what it leaves, and what is in its way.
+#include <filesystem>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "git_harness.h"
+
+namespace factionos::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Access = GitWorker::Access;
+
+TEST(GitCheckout, MovesFilesIndexAndHead) {
+  Repo repo;
+  git(repo.folder(), {"checkout", "-q", "-b", "topic"});
+  repo.write("folder/inner.txt", "topic\n");
+  repo.write("more/only.txt", "here\n", 0755);
+  unlink((repo.folder() + "/kept.txt").c_str());
+  ASSERT_EQ(symlink("more", (repo.folder() + "/link").c_str()), 0);
+  repo.commit("topic");
+  git(repo.folder(), {"checkout", "-q", "main"});
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  ASSERT_EQ(worker.change(checkOut("topic")), "");
+  const std::string action = worker.lastAction;
+  EXPECT_EQ(branchNow(repo.folder()), "topic");
+  EXPECT_TRUE(porcelain(repo.folder()).empty());
+  EXPECT_EQ(worker.reconcile(action), schema::GitVerdict::SUCCEEDED);
+  ASSERT_EQ(worker.rollback(action), "");
+  EXPECT_EQ(branchNow(repo.folder()), "main");
+  EXPECT_TRUE(porcelain(repo.folder()).empty());
+  EXPECT_FALSE(World::exists(repo.folder() + "/more"));
+  // And that, too, can be undone.
+  ASSERT_EQ(worker.rollback(worker.lastAction), "");
+  EXPECT_EQ(branchNow(repo.folder()), "topic");
+  EXPECT_TRUE(porcelain(repo.folder()).empty());
+}
+
+TEST(GitCheckout, LosesNothing) {
+  Repo repo;
+  git(repo.folder(), {"checkout", "-q", "-b", "topic"});
+  repo.write("new.txt", "theirs\n");
+  repo.write("dir/file.txt", "theirs\n");
+  repo.commit("topic");
+  git(repo.folder(), {"checkout", "-q", "main"});
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  repo.write("new.txt", "mine, untracked\n");
+  EXPECT_EQ(worker.change(checkOut("topic")), "would_overwrite/untracked/1");
+  unlink((repo.folder() + "/new.txt").c_str());
+  ASSERT_EQ(symlink(repo.broker.world.outside.c_str(), (repo.folder() + "/dir").c_str()), 0);
+  EXPECT_EQ(worker.change(checkOut("topic")), "scope_violation/parent_is_a_link");
+  EXPECT_FALSE(World::exists(repo.broker.world.outside + "/file.txt"));
+  unlink((repo.folder() + "/dir").c_str());
+  repo.write("kept.txt", "edited\n");
+  EXPECT_EQ(worker.change(checkOut("topic")), "not_clean/working_tree/1");
+  EXPECT_EQ(worker.change(checkOut("absent")), "not_found/branch");
+  EXPECT_EQ(World::read(repo.folder() + "/kept.txt"), "edited\n");
+  EXPECT_EQ(branchNow(repo.folder()), "main");
+}
+
+// Main has a folder, topic a file or a link of that name; both ways, and back.
+struct FolderAndFile {
+  explicit FolderAndFile(const std::string& kind) {
+    repo.write("x/a.txt", "a\n");
+    repo.write("x/deep/b.txt", "b\n");
+    repo.commit("folder");
+    git(repo.folder(), {"checkout", "-q", "-b", "topic"});
+    fs::remove_all(x());
+    if (kind == "link") {
+      EXPECT_EQ(symlink("folder", x().c_str()), 0);
+    } else {
+      repo.write("x", "a file\n");
+    }
+    repo.commit("file");
+    git(repo.folder(), {"checkout", "-q", "main"});
+  }
+
+  [[nodiscard]] std::string x() const { return repo.folder() + "/x"; }
+  void mustBeOn(const std::string& branch) const {
+    EXPECT_EQ(branchNow(repo.folder()), branch);
+    EXPECT_EQ(porcelain(repo.folder()), std::vector<std::string>());
+    EXPECT_EQ(git(repo.folder(), {"write-tree"}), git(repo.folder(), {"rev-parse", branch + "^{tree}"}));
+  }
+  // Refused, and everything is as it was.
+  void mustBeInTheWay(const std::string& branch, const std::string& files) {
+    const auto before = porcelain(repo.folder());
+    const std::string now = branchNow(repo.folder());
+    EXPECT_EQ(worker.change(checkOut(branch)), "would_overwrite/untracked/" + files);
+    EXPECT_EQ(porcelain(repo.folder()), before);
+    EXPECT_EQ(branchNow(repo.folder()), now);
+  }
+
+  Repo repo;
+  GitWorker worker{repo.broker, repo.folder(), Access::WRITE};
+};
+
+class GitCheckoutOf : public testing::TestWithParam<const char*> {};
+
+TEST_P(GitCheckoutOf, AFolderThatBecomesThisGoesBothWaysAndIsUndone) {
+  FolderAndFile tried(GetParam());
+  auto& [repo, worker] = tried;
+  ASSERT_EQ(worker.change(checkOut("topic")), "");
+  tried.mustBeOn("topic");
+  EXPECT_EQ(worker.reconcile(worker.lastAction), schema::GitVerdict::SUCCEEDED);
+  const std::string there = worker.lastAction;
+  ASSERT_EQ(worker.change(checkOut("main")), "");
+  tried.mustBeOn("main");
+  const std::string back = worker.lastAction;
+  ASSERT_EQ(worker.rollback(back), "");
+  tried.mustBeOn("topic");
+  ASSERT_EQ(worker.rollback(there), "");
+  tried.mustBeOn("main");
+}
+
+TEST_P(GitCheckoutOf, AFolderKeepsWhatIsNotTracked) {
+  FolderAndFile tried(GetParam());
+  auto& [repo, worker] = tried;
+  repo.write(".git/info/exclude", "ignored\n");
+  repo.write("x/deep/mine.txt", "mine\n");
+  repo.write("x/deep/ignored", "mine, too\n");
+  ASSERT_EQ(symlink("a.txt", (tried.x() + "/link").c_str()), 0);
+  tried.mustBeInTheWay("topic", "3");
+  EXPECT_EQ(World::read(tried.x() + "/deep/mine.txt"), "mine\n");
+  EXPECT_EQ(World::read(tried.x() + "/deep/ignored"), "mine, too\n");
+  EXPECT_EQ(World::read(tried.x() + "/a.txt"), "a\n");
+  for (const char* name : {"/deep/mine.txt", "/link"}) fs::remove(tried.x() + name);
+  tried.mustBeInTheWay("topic", "1");
+  EXPECT_EQ(World::read(tried.x() + "/deep/ignored"), "mine, too\n") << "git itself would remove it";
+  fs::remove(tried.x() + "/deep/ignored");
+  fs::create_directories(tried.x() + "/empty/er");
+  EXPECT_EQ(worker.change(checkOut("topic")), "") << "directories alone are nobody's, as to git";
+  tried.mustBeOn("topic");
+}
+
+TEST_P(GitCheckoutOf, AFolderKeepsARepositoryWithin) {
+  FolderAndFile tried(GetParam());
+  auto& [repo, worker] = tried;
+  git(repo.folder(), {"init", "-q", "x/own"});
+  ASSERT_NE(worker.change(checkOut("topic")), "");
+  EXPECT_TRUE(World::exists(tried.x() + "/own/.git/HEAD"));
+  EXPECT_EQ(World::read(tried.x() + "/a.txt"), "a\n");
+  EXPECT_EQ(branchNow(repo.folder()), "main");
+}
+
+// Undoing is a checkout, too.
+TEST_P(GitCheckoutOf, AFolderKeepsWhatCameSinceFromARollback) {
+  FolderAndFile tried(GetParam());
+  auto& [repo, worker] = tried;
+  git(repo.folder(), {"checkout", "-q", "topic"});
+  ASSERT_EQ(worker.change(checkOut("main")), "");
+  repo.write("x/mine.txt", "mine\n");
+  EXPECT_EQ(worker.rollback(worker.lastAction), "would_overwrite/untracked/1");
+  EXPECT_EQ(World::read(tried.x() + "/mine.txt"), "mine\n");
+  EXPECT_EQ(World::read(tried.x() + "/a.txt"), "a\n");
+  EXPECT_EQ(branchNow(repo.folder()), "main");
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, GitCheckoutOf, testing::Values("file", "link"),
+                         [](const auto& each) { return std::string(each.param); });
+
+// A submodule has a directory, which git makes and whose content is its own.
+TEST(GitCheckout, SubmodulesComeAndGoAsEmptyDirectories) {
+  Repo repo;
+  const std::string commit = tip(repo.folder());
+  git(repo.folder(), {"checkout", "-q", "-b", "topic"});
+  git(repo.folder(), {"update-index", "--add", "--cacheinfo", "160000," + commit + ",sub"});
+  git(repo.folder(), {"rm", "-q", "kept.txt"});
+  git(repo.folder(), {"update-index", "--add", "--cacheinfo", "160000," + commit + ",kept.txt"});
+  git(repo.folder(), {"commit", "-q", "-m", "submodules"});
+  git(repo.folder(), {"checkout", "-q", "main"});
+  ASSERT_EQ(porcelain(repo.folder()), std::vector<std::string>());
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  ASSERT_EQ(worker.change(checkOut("topic")), "");
+  EXPECT_TRUE(fs::is_directory(repo.folder() + "/sub"));
+  EXPECT_TRUE(fs::is_directory(repo.folder() + "/kept.txt"));
+  EXPECT_EQ(porcelain(repo.folder()), std::vector<std::string>());
+  repo.write("kept.txt/inside", "mine\n");
+  EXPECT_EQ(worker.change(checkOut("main")), "would_overwrite/untracked/1");
+  EXPECT_EQ(World::read(repo.folder() + "/kept.txt/inside"), "mine\n");
+  fs::remove(repo.folder() + "/kept.txt/inside");
+  repo.write("sub/inside", "mine\n");
+  ASSERT_EQ(worker.change(checkOut("main")), "");
+  EXPECT_EQ(branchNow(repo.folder()), "main");
+  EXPECT_EQ(porcelain(repo.folder()), std::vector<std::string>{"?? sub/inside"}) << "kept, as by git";
+}
+
+}  // namespace
+}  // namespace factionos::test
