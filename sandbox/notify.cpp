@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -82,12 +83,34 @@ void NotifyListener::letGoOn(std::uint64_t id) const {
 }
 
 void NotifyListener::give(std::uint64_t id, int file, OnExec onExec) const {
+  if (add(id, file, onExec, kGiveAndAnswer) < 0 && errno != ENOENT) fail(id, errno);
+}
+
+void NotifyListener::giveAway(std::uint64_t id, Fd file, OnExec onExec) const {
+  const int number = add(id, file.get(), onExec, 0);
+  const int error = errno;
+  file.reset();
+  if (number >= 0) return succeed(id, number);
+  if (error != ENOENT) fail(id, error);
+}
+
+// A signal would have the kernel take the request back, though it counts as answered: the call returns 0, and
+// no descriptor comes.
+int NotifyListener::add(std::uint64_t id, int file, OnExec onExec, std::uint32_t flags) const {
   seccomp_notif_addfd given{};
   given.id = id;
-  given.flags = kGiveAndAnswer;
+  given.flags = flags;
   given.srcfd = static_cast<std::uint32_t>(file);
   given.newfd_flags = onExec == OnExec::kClose ? static_cast<std::uint32_t>(O_CLOEXEC) : 0U;
-  if (ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ADDFD, &given) < 0 && errno != ENOENT) fail(id, errno);
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &before);
+  const int number = ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ADDFD, &given);
+  const int error = errno;
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return number;
 }
 
 Family listenerCalls() {

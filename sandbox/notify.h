@@ -55,10 +55,15 @@ class NotifyListener {
   void letGoOn(std::uint64_t id) const;
   // The call returns a new descriptor of what `file` is; it fails where the caller may have no more.
   void give(std::uint64_t id, int file, OnExec onExec) const;
+  // The same, and `file` is closed here before the caller hears of it, which takes it one more wake-up: for a
+  // FIFO, say, that must not seem open once the caller has closed it.
+  void giveAway(std::uint64_t id, Fd file, OnExec onExec) const;
 
   [[nodiscard]] int get() const { return listener_.get(); }
 
  private:
+  [[nodiscard]] int add(std::uint64_t id, int file, OnExec onExec, std::uint32_t flags) const;
+
   Fd listener_;
 };
 

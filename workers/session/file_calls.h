@@ -45,14 +45,13 @@ class FileCalls {
   bool handle(const sandbox::Notification& call);
 
  private:
-  enum class Waiting : std::uint8_t { kHere, kInKernel };  // by trying again, or for somebody to write
-
   void open(const Caller& caller, int directory, unsigned path, Opening opening);
   void openHere(const Caller& caller, Walk& walk, Location& location, Opening opening);
   void openTerminal(const Caller& caller, const Opening& opening);
-  void openLater(const Caller& caller, const Location& location, const Opening& opening, Waiting waiting);
+  void openLater(const Caller& caller, const Location& location, const Opening& opening) const;
   bool mayOpen(const Caller& caller, const Location& location, Opening& opening);
-  void give(const Caller& caller, sandbox::Fd file, const Opening& opening) const;
+  enum class Giver : std::uint8_t { kGofer, kWaiting };
+  void give(const Caller& caller, sandbox::Fd file, const Opening& opening, Giver giver) const;
 
   void makeDirectory(const Caller& caller, int directory, unsigned path, mode_t mode);
   void makeNode(const Caller& caller, int directory, unsigned path, mode_t mode, dev_t device);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,6 +38,10 @@ bool comesWithTime(int error, const Location& location) {
 
 int accessMode(int flags) {
   return flags & O_ACCMODE;
+}
+
+bool waitsForWriter(const Opening& opening) {
+  return accessMode(opening.flags) == O_RDONLY && (opening.flags & O_NONBLOCK) == 0;
 }
 
 bool isUnnamed(int flags) {
@@ -120,6 +125,24 @@ void waitAWhile(long& wait) {
   wait = std::min(wait * 2, kLongestWait);
 }
 
+// As open(2) does, until somebody has opened the FIFO for writing since `reader` was, or had it open before,
+// be it gone again or not. 0 or an errno. `reader` stays open all the while: a writer whose open() was
+// answered must not find it left. poll(2) says POLLHUP where a writer came and went, and not where none came;
+// of one who is there and writes nothing it says nothing, but tee(2) does: EAGAIN in place of 0. What that
+// copies stays where it is.
+int waitForWriter(const Caller& caller, int reader) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return errno;
+  const sandbox::Pipe peeked{sandbox::Fd(ends[0]), sandbox::Fd(ends[1])};
+  for (long wait = kFirstWait; caller.isValid(); wait = std::min(wait * 2, kLongestWait)) {
+    if (tee(reader, peeked.write.get(), 1, SPLICE_F_NONBLOCK) != 0) return 0;
+    pollfd writer{reader, POLLIN, 0};
+    const timespec time{0, wait};
+    if (ppoll(&writer, 1, &time, nullptr) == 1) return 0;
+  }
+  return ESRCH;
+}
+
 }  // namespace
 
 void FileCalls::open(const Caller& caller, int directory, unsigned path, Opening opening) {
@@ -141,14 +164,13 @@ void FileCalls::openHere(const Caller& caller, Walk& walk, Location& location, O
     Opening granted = opening;
     if (!mayOpen(caller, location, granted)) return;
     if ((granted.flags & (O_CREAT | O_TMPFILE)) != 0) takeMask(caller);
+    // It is opened by nobody but who keeps it open then.
+    if (waitsForWriter(granted) && isFifo(location)) return openLater(caller, location, granted);
     sandbox::Fd file = openNow(location, granted);
-    if (file && accessMode(granted.flags) == O_RDONLY && (granted.flags & O_NONBLOCK) == 0 &&
-        isFifo(file.get()))
-      return openLater(caller, location, granted, Waiting::kInKernel);
-    if (file) return give(caller, std::move(file), granted);
+    if (file) return give(caller, std::move(file), granted, Giver::kGofer);
     const int error = errno;
     if ((granted.flags & O_NONBLOCK) == 0 && comesWithTime(error, location))
-      return openLater(caller, location, granted, Waiting::kHere);
+      return openLater(caller, location, granted);
     if (error != ELOOP || (opening.flags & O_NOFOLLOW) != 0 || location.file) {
       errno = error;
       return finish(caller,
@@ -191,11 +213,12 @@ bool FileCalls::mayOpen(const Caller& caller, const Location& location, Opening&
   return false;
 }
 
-void FileCalls::give(const Caller& caller, sandbox::Fd file, const Opening& opening) const {
+// The gofer itself has closed a file before it hears of the next call, who waits beside it has not.
+void FileCalls::give(const Caller& caller, sandbox::Fd file, const Opening& opening, Giver giver) const {
   if ((opening.flags & O_NONBLOCK) == 0) fcntl(file.get(), F_SETFL, opening.flags & kStatusFlags);
-  setting_.listener.give(
-      caller.call().id, file.get(),
-      (opening.flags & O_CLOEXEC) != 0 ? sandbox::OnExec::kClose : sandbox::OnExec::kKeepOpen);
+  const auto onExec = (opening.flags & O_CLOEXEC) != 0 ? sandbox::OnExec::kClose : sandbox::OnExec::kKeepOpen;
+  if (giver == Giver::kGofer) return setting_.listener.give(caller.call().id, file.get(), onExec);
+  setting_.listener.giveAway(caller.call().id, std::move(file), onExec);
 }
 
 // /dev/tty is another file to each session of processes; this process is in none that has one.
@@ -209,29 +232,26 @@ void FileCalls::openTerminal(const Caller& caller, const Opening& opening) {
   if (session != setting_.leader || !caller.isValid()) return setting_.listener.fail(caller.call().id, ENXIO);
   sandbox::Fd file(::open(setting_.terminal.c_str(), (opening.flags & ~kExclusive) | O_CLOEXEC | O_NOCTTY));
   if (!file) return setting_.listener.fail(caller.call().id, errno);
-  give(caller, std::move(file), opening);
+  give(caller, std::move(file), opening, Giver::kGofer);
 }
 
-// A FIFO without a reader, a file under a lease: another process waits, as the caller would.
-void FileCalls::openLater(const Caller& caller, const Location& location, const Opening& opening,
-                          Waiting waiting) {
+// A FIFO without a reader or a writer, a file under a lease: another process waits, as the caller would.
+void FileCalls::openLater(const Caller& caller, const Location& location, const Opening& opening) const {
   const pid_t child = forkWaiting();
   if (child > 0) return;
   if (child < 0) return setting_.listener.fail(caller.call().id, errno);
-  long wait = kFirstWait;
-  while (caller.isValid()) {
-    sandbox::Fd file =
-        waiting == Waiting::kHere ? openNow(location, opening) : openFile(location, grantedOf(opening));
-    const int error = errno;
-    if (file) {
-      give(caller, std::move(file), opening);
-      break;
-    }
-    if (!comesWithTime(error, location)) {
-      setting_.listener.fail(caller.call().id, error);
-      break;
-    }
-    waitAWhile(wait);
+  sandbox::Fd file;
+  int error = ESRCH;
+  for (long wait = kFirstWait; caller.isValid(); waitAWhile(wait)) {
+    file = openNow(location, opening);
+    error = file ? 0 : errno;
+    if (!comesWithTime(error, location)) break;
+  }
+  if (error == 0 && waitsForWriter(opening) && isFifo(file.get())) error = waitForWriter(caller, file.get());
+  if (error == 0) {
+    give(caller, std::move(file), opening, Giver::kWaiting);
+  } else {
+    setting_.listener.fail(caller.call().id, error);
   }
   _exit(0);
 }

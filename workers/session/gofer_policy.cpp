@@ -60,6 +60,7 @@ sandbox::SeccompPolicy goferCalls() {
             "looks at who asks; Landlock keeps it to the command's own processes"),
       allow({"children", {{SYS_waitid, {}}, {SYS_wait4, {}}}}, "reaps what the command left"),
       allow(families::processes(), "another waits where a call waits"),
+      allow({"peeking", {{SYS_pipe2, {}}, {SYS_tee, {}}}}, "whether a FIFO has a writer"),
       allow(families::processInfo(), "who it is"),
 #ifdef FACTIONOS_SANITIZED
       allow(families::sanitizerRuntime(), "sanitizer builds only"),

@@ -1,11 +1,14 @@
 #include "sandbox/notify.h"
 
+#include <cerrno>
+#include <csignal>
 #include <optional>
 
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,16 +20,55 @@ namespace {
 
 constexpr int kAnswer = 73;
 
-// Asks once, and ends.
-[[noreturn]] void ask(int socket) {
+constexpr int kRounds = 3000;
+
+void listenToGetppid(int socket) {
   becomeOrdinary();
   SeccompPolicy policy;
   policy.unlisted = Verdict::allow();
   policy.rules = {notify({"asked", {{SYS_getppid, {}}}}, "the test answers")};
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   sendListener(socket, Fd(loadProgram(compile(policy), Listener::kWanted)));
+}
+
+// Asks once, and ends.
+[[noreturn]] void ask(int socket) {
+  listenToGetppid(socket);
   _exit(static_cast<int>(syscall(SYS_getppid)));
 }
+
+// Whether each answer is a descriptor that was not there before.
+[[noreturn]] void askForDescriptors(int socket) {
+  listenToGetppid(socket);
+  for (int round = 0; round < kRounds; ++round) {
+    const auto given = static_cast<int>(syscall(SYS_getppid));
+    if (given <= socket || close(given) != 0) _exit(1);
+  }
+  _exit(0);
+}
+
+// Signals, one after the other, for as long as it lives.
+class Alarms {
+ public:
+  Alarms() {
+    struct sigaction action {};
+    action.sa_handler = [](int) {};
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGALRM, &action, &before_);
+    constexpr itimerval kOften{{0, 20}, {0, 20}};
+    setitimer(ITIMER_REAL, &kOften, nullptr);
+  }
+  ~Alarms() {
+    const itimerval none{};
+    setitimer(ITIMER_REAL, &none, nullptr);
+    sigaction(SIGALRM, &before_, nullptr);
+  }
+  Alarms(const Alarms&) = delete;
+  Alarms& operator=(const Alarms&) = delete;
+
+ private:
+  struct sigaction before_ {};
+};
 
 TEST(NotifyListener, IsOverOnceNobodyIsLeftToCall) {
   SKIP_IF_SANITIZED();
@@ -51,6 +93,35 @@ TEST(NotifyListener, IsOverOnceNobodyIsLeftToCall) {
   EXPECT_TRUE(listener.isOver()) << "unreaped, but dead";
   EXPECT_FALSE(listener.receive()) << "at once: who asks again and again takes a processor";
   waitpid(child, nullptr, 0);
+}
+
+// The kernel takes a request back that a signal interrupts, and counts it as answered all the same.
+TEST(NotifyListener, GivesADescriptorWhateverSignalsTheSupervisorGets) {
+  SKIP_IF_SANITIZED();
+  if (!canSupervise()) ABSENT("this kernel has no supervised calls");
+  for (const bool away : {false, true}) {
+    int pair[2];
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    const pid_t child = fork();
+    if (child == 0) askForDescriptors(pair[1]);
+    close(pair[1]);
+    const NotifyListener listener(receiveListener(pair[0]));
+    const Alarms alarms;
+    while (!listener.isOver()) {
+      const std::optional<Notification> call = listener.receive();
+      if (!call) continue;
+      if (away) {
+        listener.giveAway(call->id, Fd(dup(pair[0])), OnExec::kClose);
+      } else {
+        listener.give(call->id, pair[0], OnExec::kClose);
+      }
+    }
+    close(pair[0]);
+    int status = -1;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    EXPECT_EQ(status, 0) << (away ? "given away" : "given");
+  }
 }
 
 }  // namespace

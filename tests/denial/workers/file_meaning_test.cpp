@@ -137,6 +137,61 @@ TEST_P(FileMeaning, TheGoferDoesWhatTheKernelDoes) {
   EXPECT_EQ(World::read(box.world().workspace + "/answers"), expected) << result.output;
 }
 
+// O_CREAT has the gofer open it. Who comes second is asleep in its open() by then, as far as /proc can tell.
+constexpr const char* kFifo = R"python(
+import os, signal, sys
+os.chdir(sys.argv[1])
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+signal.alarm(120)
+os.mkfifo('line')
+def write(kind, go):
+    line = os.open('line', os.O_WRONLY)
+    if kind == 'silent': os.read(go, 1)
+    if kind != 'leaves': os.write(line, b'x')
+    os.close(line)
+def read(go):
+    line = os.open('line', os.O_RDONLY | os.O_CREAT)
+    os.write(go, b'g')
+    got = b''
+    while part := os.read(line, 9): got += part
+    os.close(line)
+    return got
+def asleep(pid):
+    while open('/proc/%d/stat' % pid).read().rsplit(')', 1)[1].split()[0] not in 'SDZ': pass
+def round(kind, first):
+    go, told = os.pipe()
+    answer, answers = os.pipe()
+    readers = first == 'reader'
+    child = os.fork()
+    if child == 0:
+        try: os.write(answers, read(told)) if readers else write(kind, go)
+        except OSError as e: print(e, flush=True)
+        finally: os._exit(0)
+    asleep(child)
+    got = write(kind, go) if readers else read(told)
+    status = os.waitpid(child, 0)[1]
+    os.close(answers)
+    if readers: got = os.read(answer, 9)
+    for end in (go, told, answer): os.close(end)
+    return got, status
+for kind in ('writes', 'leaves', 'silent'):
+    for first in ('writer', 'reader'):
+        print(kind, first, sorted({round(kind, first) for i in range(40)}), flush=True)
+)python";
+
+TEST_P(FileMeaning, AReaderOfAFifoAndItsWriterMeetWhoeverComesFirst) {
+  if (access("/usr/bin/python3", X_OK) != 0 && lacks("python3")) GTEST_SKIP();
+  Box box(GetParam());
+  box.world().write(box.world().workspace + "/fifo.py", kFifo);
+  const Result result = box.broker.run(shell("python3 fifo.py . > answers 2>&1; cat answers", GetParam()));
+  const std::string outside =
+      "cd " + box.world().outside + " && python3 " + box.world().workspace + "/fifo.py . > answers 2>&1";
+  ASSERT_EQ(system(outside.c_str()), 0);
+  const std::string expected = World::read(box.world().outside + "/answers");
+  EXPECT_NE(expected.find("silent reader [(b'x', 0)]"), std::string::npos) << expected;
+  EXPECT_EQ(World::read(box.world().workspace + "/answers"), expected) << result.output;
+}
+
 // Whoever carries a call out has the caller's limits, and must not die of them. (Python ignores SIGXFSZ.)
 TEST_P(FileMeaning, AFileBeyondTheLimitIsTheCallersErrorAlone) {
   if (access("/usr/bin/python3", X_OK) != 0 && lacks("python3")) GTEST_SKIP();
