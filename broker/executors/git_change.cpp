@@ -214,8 +214,9 @@ GitChangeEffect::Also GitChangeEffect::remembering(const state::ActionRow& actio
 // came.
 kj::Promise<EffectEnd> GitChangeEffect::lookUp(Failed failed, Why why, const state::ActionRow& action) {
   return executor_.verdictOn(workspace_, action.id, asked_.operation)
-      .then([failed = std::move(failed),
-             why](std::optional<schema::GitVerdict> verdict) mutable -> EffectEnd {
+      .then([failed = std::move(failed), why,
+             removal = asked_.change->getRoot<schema::GitChange>().asReader().isWorktreeRemove()](
+                std::optional<schema::GitVerdict> verdict) mutable -> EffectEnd {
         auto& refused = failed.refused;
         if (refused.code == ProblemCode::WORKER_MISBEHAVED) {
           failed.failure = nullptr;  // the problem's own
@@ -229,10 +230,13 @@ kj::Promise<EffectEnd> GitChangeEffect::lookUp(Failed failed, Why why, const sta
                         .event = actions::Event::kLose,
                         .also = std::move(failed.also)};
         const bool happened = *verdict == schema::GitVerdict::SUCCEEDED;
-        if (happened && why == Why::kLost) return doneWith({}, std::move(failed.also));
+        // What a removal has begun is finished by who looks it up.
+        if (happened && (why == Why::kLost || removal)) return doneWith({}, std::move(failed.also));
         if (!happened && *verdict != schema::GitVerdict::PARTIAL) return std::move(failed);
-        refused.detail = failed.also ? redaction::Sentence("A part of it was done; rollback undoes it.")
-                                     : redaction::Sentence("A part of it was done.");
+        refused.detail =
+            removal       ? redaction::Sentence("A part of it was done; asking for it once more finishes it.")
+            : failed.also ? redaction::Sentence("A part of it was done; rollback undoes it.")
+                          : redaction::Sentence("A part of it was done.");
         failed.failure = "partly_done";
         return std::move(failed);
       });

@@ -158,8 +158,13 @@ constexpr std::array kRows{
               "Files of protected names (git's own, agents' settings, hooks) that this would make, change or "
               "remove: ",
               "; nothing was done. Use your own git for it."},
+    DenialRow{
+        "not_this_worktree", "entry", ProblemCode::CHANGE_REFUSED,
+        "The repository's entry of it names no folder, as after a removal by somebody else that was cut "
+        "off; git worktree prune removes such entries."},
     DenialRow{"not_this_worktree", "", ProblemCode::CHANGE_REFUSED,
-              "What lies at its place is not this worktree: the two do not name each other."},
+              "What lies at its place is not this worktree: the two do not name each other. If it is what a "
+              "removal by somebody else left, remove the folder yourself and ask again."},
     DenialRow{"invalid", "neither_file_nor_link", ProblemCode::INVALID_REQUEST,
               "What is to be staged is neither a file nor a symbolic link."},
     DenialRow{"invalid", "author_missing", ProblemCode::INVALID_REQUEST,
@@ -208,6 +213,9 @@ constexpr std::array kRows{
     DenialRow{"timed_out", "", ProblemCode::TIMED_OUT, "The repository is too large to answer in time."},
     DenialRow{"no_space", "", ProblemCode::CHANGE_REFUSED, "The repository's file system has no space left."},
     DenialRow{"io_failed", "", ProblemCode::CHANGE_REFUSED, "The repository's file system failed."},
+    DenialRow{"not_writable", "worktree", ProblemCode::CHANGE_REFUSED,
+              "Something of the worktree can't be made or removed; what is left of a folder that is removed "
+              "lies beside its place as .factionos-ACTION-gone."},
     DenialRow{"not_writable", "", ProblemCode::CHANGE_REFUSED, "A file of the repository can't be written."},
     DenialRow{"not_readable", "", ProblemCode::CHANGE_REFUSED, "A file can't be read."},
 };

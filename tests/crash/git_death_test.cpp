@@ -19,17 +19,26 @@ struct Operation {
   const char* members;
   // What tells whether it has happened; a line of sh.
   const char* sign;
+  enum class What { kItself, kItsRollback } what = What::kItself;
 };
+
+constexpr auto kItsRollback = Operation::What::kItsRollback;
+constexpr const char* kCheckedOut = "git symbolic-ref HEAD; cat a.txt b.txt; cat f f/g/a h h/a";
+constexpr const char* kAdded =
+    "git worktree list --porcelain; cat tree/a.txt; ls -A tree .git/worktrees/tree";
+constexpr const char* kRemoved = "git worktree list --porcelain; ls -A .git/worktrees tree";
 
 constexpr Operation kOperations[] = {
     {"stage", R"("all":true)", "git diff --cached --name-only"},
     {"unstage", R"("all":true)", "git diff --cached --name-only"},
     {"commit", R"("message":"second")", "git rev-list --count main"},
     {"branch-create", R"("branch":"topic")", "git branch --list topic"},
-    {"checkout", R"("branch":"side")", "git symbolic-ref HEAD; cat a.txt b.txt; cat f f/g/a h h/a"},
-    {"worktree-add", R"("name":"tree","directory":"tree")",
-     "git worktree list --porcelain; cat tree/a.txt; ls -A tree .git/worktrees/tree"},
-    {"worktree-remove", R"("name":"tree")", "git worktree list --porcelain; ls -A .git/worktrees tree"},
+    {"checkout", R"("branch":"side")", kCheckedOut},
+    {"checkout", R"("branch":"side")", kCheckedOut, kItsRollback},
+    {"worktree-add", R"("name":"tree","directory":"tree")", kAdded},
+    {"worktree-add", R"("name":"tree","directory":"tree")", kAdded, kItsRollback},
+    {"worktree-remove", R"("name":"tree")", kRemoved},
+    {"worktree-remove", R"("name":"tree")", kRemoved, kItsRollback},
     {"push", R"("branch":"ahead")", "git --git-dir=remote.git for-each-ref refs/heads/ahead"},
     {"fetch", "", "git for-each-ref refs/remotes"},
 };
@@ -95,9 +104,17 @@ class GitWorkerDies : public testing::TestWithParam<Operation> {
   bool dieBefore(int call) {
     SCOPED_TRACE(std::string(GetParam().name) + " before its call " + std::to_string(call));
     restore();
+    std::string operation = GetParam().name;
+    std::string members = GetParam().members;
+    if (undoes()) {
+      const auto done = agent.change(operation, members, uniqueKey());
+      EXPECT_EQ(done.status, 200) << done.body;
+      operation = "rollback";
+      members = R"("actionId":")" + done.at("/action/id") + "\"";
+    }
     const std::string before = sign();
     std::ofstream(broker.workspace() + "/.git/die-before") << call;
-    const auto reply = agent.change(GetParam().name, GetParam().members, uniqueKey());
+    const auto reply = agent.change(operation, members, uniqueKey());
     fs::remove(broker.workspace() + "/.git/die-before");
     const bool died = fs::remove(broker.workspace() + "/.git/died");
     if (!died) {
@@ -114,8 +131,16 @@ class GitWorkerDies : public testing::TestWithParam<Operation> {
     for (const char* each : kForeign)
       EXPECT_TRUE(fs::exists(broker.workspace() + "/.git/" + each)) << each << ": somebody else's";
     agent.git("fsck --strict --no-dangling");
+    // What is left of an undoing is undone by asking once more.
+    if (undoes() && partly.back()) {
+      const auto again = agent.change(operation, members, uniqueKey());
+      EXPECT_EQ(again.status, 200) << again.body;
+      finished.push_back(sign());
+    }
     return true;
   }
+
+  static bool undoes() { return GetParam().what == kItsRollback; }
 
   struct End {
     bool succeeded;
@@ -127,6 +152,7 @@ class GitWorkerDies : public testing::TestWithParam<Operation> {
   GitAgent agent{broker};
   std::vector<End> ends;
   std::vector<bool> partly;
+  std::vector<std::string> finished;
   std::string after;
 };
 
@@ -139,23 +165,24 @@ TEST_P(GitWorkerDies, AndWhatIsSaidOfItIsTrueAndNoLockOfOursStays) {
   for (std::size_t i = 0; i < ends.size() && !after.empty(); ++i) {
     const End& end = ends[i];
     if (partly[i]) {
-      // What has not begun to go is not told as half gone; of what is half made the branch alone stays.
+      // Of a worktree that is half made or half gone the branch alone stays.
       const std::string name = GetParam().name;
-      if (name == "worktree-remove") {
-        EXPECT_NE(end.sign, end.before) << "before its call " << end.call;
-      }
-      if (name == "worktree-add") {
-        EXPECT_EQ(end.sign, end.before) << "before its call " << end.call;
+      if (name.starts_with("worktree-")) {
+        const bool goes = (name == "worktree-remove") != undoes();
+        EXPECT_EQ(end.sign, goes ? after : end.before) << "before its call " << end.call;
+        EXPECT_NE(name, undoes() ? "" : "worktree-remove")
+            << "it has no branch: before its call " << end.call;
       }
       continue;
     }
     EXPECT_EQ(end.sign, end.succeeded ? after : end.before) << "before its call " << end.call;
   }
+  for (const std::string& each : finished) EXPECT_EQ(each, after);
   EXPECT_EQ(broker.log().find("worker_misbehaved"), std::string::npos) << "dead, and no more";
 }
 
 INSTANTIATE_TEST_SUITE_P(Operations, GitWorkerDies, testing::ValuesIn(kOperations), [](const auto& each) {
-  std::string name = each.param.name;
+  std::string name = each.param.name + std::string(each.param.what == kItsRollback ? "undone" : "");
   std::erase(name, '-');
   return name;
 });

@@ -91,7 +91,7 @@ void carryOutPlanned(const Opened& opened, const Plan& plan, IndexLock* lock, co
   putFiles(opened, set, actionId);
   if (lock != nullptr && !set.files.empty()) putIndex(opened, lock->index(), set);
   if (lock != nullptr && !set.index.empty()) lock->commit();
-  if (plan.removed) removeWorktree(opened, *plan.removed);
+  if (plan.removed) removeWorktree(opened, *plan.removed, actionId);
   if (plan.set.push) moveRemote(opened, *plan.set.push, actionId);
   const std::string message = "factionos: " + set.operation;
   for (const RefEdit& ref : set.refs) refs.write(ref, message);
@@ -127,8 +127,8 @@ Side sideOf(git_repository* repository, const RefEdit& ref) {
   return git_graph_descendant_of(repository, &tip, &made) == 1 ? Side::kAfter : side;
 }
 
-// Of a new one the index is written last of all. Of one that goes, the directory's `.git` goes first and what
-// the repository keeps of it last; between the two it is neither whole nor gone, and counts on both sides.
+// Of a new one the index is written last of all. Of one that goes, the directory goes first and what the
+// repository keeps of it last; between the two it is neither whole nor gone, and counts on both sides.
 void addSides(const Opened& opened, const WorktreeEdit& edit, Sides& sides) {
   const auto rows = worktrees(opened);
   const bool whole = std::ranges::any_of(rows, [&](const WorktreeRow& row) {
@@ -260,6 +260,7 @@ schema::GitVerdict reconcile(const Opened& opened, const std::string& actionId) 
     if (folders.insert(file.path.substr(0, file.path.rfind('/') + 1)).second) writer.tidy(file.path);
   const auto& edit = kept->set.worktree;
   if (edit && edit->what == WorktreeEdit::What::kAdd) tidyNewWorktree(opened, *edit, actionId);
+  if (edit && edit->what == WorktreeEdit::What::kRemove) finishRemoval(opened, *edit, actionId);
   const Sides sides = sidesOf(opened, kept->set);
   if (sides.after > 0 && sides.before == 0) return succeeded();
   return sides.after > 0 ? schema::GitVerdict::PARTIAL : schema::GitVerdict::FAILED;

@@ -32,9 +32,11 @@ Outcome carryOut(const Place& place, const std::string& actionId, schema::GitCha
 
 schema::GitVerdict reconcile(const Opened& opened, const std::string& actionId);
 
-// ---- Its parts (worktree_change.cpp, transfer.cpp).
+// ---- Its parts (worktree_change.cpp, worktree_removal.cpp, transfer.cpp).
 void addWorktree(const Opened& opened, const WorktreeEdit& edit, const std::string& mark);
-void removeWorktree(const Opened& opened, const LinkedTree& tree);
+void removeWorktree(const Opened& opened, const LinkedTree& tree, const std::string& actionId);
+// The rest of what removeWorktree() began and was cut off in, and nothing where it had not begun.
+void finishRemoval(const Opened& opened, const WorktreeEdit& edit, const std::string& actionId);
 // Removes what addWorktree() left that was cut off, and nothing that it did not make.
 void tidyNewWorktree(const Opened& opened, const WorktreeEdit& edit, const std::string& mark);
 void moveRemote(const Opened& opened, const PushEdit& push, const std::string& actionId);

@@ -33,6 +33,7 @@ struct LinkedTree {
   sandbox::Fd directory;  // none where it is gone
   sandbox::Fd admin;      // what the repository keeps of it
   std::uint32_t files = 0;
+  bool begun = false;  // `directory` is what a removal of it has left that was cut off
 
   [[nodiscard]] std::string basis() const;  // another one where another directory is held
 };

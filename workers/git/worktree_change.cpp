@@ -1,4 +1,4 @@
-// Linked working trees: made and removed as git does, without opening the configuration that they share.
+// Linked working trees: made as git does, without opening the configuration that they share.
 #include <cerrno>
 #include <climits>
 #include <exception>
@@ -202,65 +202,7 @@ std::size_t judgedFiles(const Planning& planning, const git_oid& commit) {
   return judging.files;
 }
 
-// The directory's own `.git` names this worktree and no other, and this worktree names it: else it is
-// somebody's whom nobody asked about.
-bool namesEachOther(const Opened& opened, const LinkedTree& tree, const WorktreeRow& row) {
-  constexpr std::string_view kPrefix = "gitdir: ";
-  const auto text = readSmall(tree.directory.get(), ".git", PATH_MAX + 16);
-  if (!text || !text->starts_with(kPrefix)) return false;
-  std::string path = text->substr(kPrefix.size(), text->find_first_of("\r\n") - kPrefix.size());
-  if (!path.starts_with('/')) path = row.path + "/" + path;
-  const sandbox::Fd named = openDirectory(std::filesystem::path(path).lexically_normal().string());
-  return named && identityOf(named.get()) == identityOf(tree.admin.get()) &&
-         row.path == opened.place.workTree.path + "/" + row.directory;
-}
-
-LinkedTree held(const Opened& opened, const WorktreeRow& row) {
-  const std::string path = checkedPath(row.directory);
-  const std::size_t slash = path.rfind('/');
-  const std::string above = slash == std::string::npos ? "." : path.substr(0, slash);
-  LinkedTree tree;
-  tree.leaf = path.substr(slash + 1);
-  tree.name = row.name;
-  tree.admin =
-      openBeneath(opened.place.commonDir.handle.get(), "worktrees/" + row.name, O_RDONLY | O_DIRECTORY);
-  if (!tree.admin) throw Refusal{"not_found", "worktree"};
-  tree.parent = openBeneath(opened.workTree(), above, O_RDONLY | O_DIRECTORY);
-  if (tree.parent) tree.directory = openBeneath(tree.parent.get(), tree.leaf, O_RDONLY | O_DIRECTORY);
-  if (!tree.directory && errno != ENOENT) throw Refusal{"not_this_worktree", "directory"};
-  if (tree.directory && !namesEachOther(opened, tree, row)) throw Refusal{"not_this_worktree", "directory"};
-  return tree;
-}
-
 }  // namespace
-
-std::string LinkedTree::basis() const {
-  const std::optional<Identity> identity = identityOf(directory.get());
-  std::string text = leaf + '\0';
-  if (identity) text += std::to_string(identity->device) + "." + std::to_string(identity->inode);
-  return text + '\n';
-}
-
-// Nothing that is in no commit may be lost.
-LinkedTree judgedWorktree(const Opened& opened, const WorktreeRow& row, Patience& patience) {
-  LinkedTree tree = held(opened, row);
-  if (!tree.directory) return tree;
-  const Directory& workspace = opened.place.workTree;
-  const Place place =
-      locate(row.path, {tree.directory.get(), workspace.handle.get(), opened.place.commonDir.handle.get()});
-  const Repository repository = openRepository(place);
-  const Opened other{place, repository.get()};
-  const Index index = other.index();
-  tree.files = static_cast<std::uint32_t>(git_index_entrycount(index.get()));
-  const Head head = headOf(repository.get());
-  std::size_t changed = stagedChanges(repository.get(), index.get(), head.commit).size();
-  const Walk walk = workTreeChanges(
-      repository.get(), index.get(), {schema::Untracked::ALL, other.workTree(), {}}, patience,
-      [&changed](const Change&) { ++changed; }, [&changed](std::string_view) { ++changed; });
-  if (walk == Walk::kCutShort) throw Refusal{"timed_out", "worktree"};
-  if (changed > 0) throw Refusal{"not_clean", "worktree", std::to_string(changed)};
-  return tree;
-}
 
 Plan planWorktreeAdd(const Planning& planning, schema::GitWorktreeAdd::Reader request) {
   Plan plan;
@@ -290,29 +232,6 @@ Plan planWorktreeAdd(const Planning& planning, schema::GitWorktreeAdd::Reader re
   plan.files = static_cast<std::uint32_t>(judgedFiles(planning, oidOf(commit)));
   plan.basis = commit;
   return plan;
-}
-
-Plan planWorktreeRemove(const Planning& planning, schema::GitWorktreeRemove::Reader request) {
-  Plan plan;
-  plan.set.operation = "worktree-remove";
-  const std::string name = checkedWorktreeName(view(request.getName()));
-  plan.target = labelOf("worktree", name);
-  for (const WorktreeRow& row : worktrees(planning.opened)) {
-    if (row.main || row.name != name) continue;
-    if (row.locked) throw Refusal{"locked", "worktree"};
-    if (row.directory.empty() || row.directory == ".") throw Refusal{"scope_violation", "worktree"};
-    const std::string directory = checkedPath(row.directory);
-    if (isProtected(planning, directory)) throw Refusal{"path_protected", "directory"};
-    plan.removed = judgedWorktree(planning.opened, row, planning.patience);
-    const std::string head =
-        row.branch.empty() ? row.commit : std::string(kSymbolic) + std::string(kHeads) + row.branch;
-    plan.set.worktree = {WorktreeEdit::What::kRemove, name, directory, head};
-    plan.files = plan.removed->files;
-    plan.basis = row.commit + '\n' + directory + '\n' + plan.removed->basis();
-    plan.notes.emplace_back("ignored_files_are_not_kept");
-    return plan;
-  }
-  throw Refusal{"not_found", "worktree"};
 }
 
 // All of it or nothing.
@@ -372,17 +291,6 @@ void tidyNewWorktree(const Opened& opened, const WorktreeEdit& edit, const std::
   }
   if (parent) unlinkat(parent.get(), leaf.c_str(), AT_REMOVEDIR);  // where that leaves it empty
   removeKept(common, admin, half);
-}
-
-// By what is held, so that nothing which was put in its place is touched. The `.git` goes first: while it is
-// there, nothing has gone (reconcile()).
-void removeWorktree(const Opened& opened, const LinkedTree& tree) {
-  if (tree.directory) {
-    mustWrite(unlinkat(tree.directory.get(), ".git", 0) == 0 || errno == ENOENT);
-    sandbox::emptyTree(tree.directory.get());
-    mustWrite(unlinkat(tree.parent.get(), tree.leaf.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT);
-  }
-  mustWrite(removeKept(opened.place.commonDir.handle.get(), "worktrees/" + tree.name, tree.admin));
 }
 
 }  // namespace factionos::git

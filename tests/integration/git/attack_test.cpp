@@ -1,7 +1,11 @@
 // What a command that may write into the workspace can prepare, so that a change which somebody else asks
 // for, and may have approved, does something else.
+#include <atomic>
+#include <cstdio>
 #include <filesystem>
+#include <thread>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,9 +27,6 @@ auto addTree(const std::string& name, const std::string& directory, const std::s
 }
 auto removeTree(const std::string& name) {
   return [=](Change change) { change.initWorktreeRemove().setName(name.c_str()); };
-}
-auto checkOut(const std::string& name) {
-  return [=](Change change) { change.initCheckout().setBranch(name.c_str()); };
 }
 auto createBranch(const std::string& name) {
   return [=](Change change) { change.initBranchCreate().setBranch(name.c_str()); };
@@ -107,6 +108,121 @@ TEST(GitAttack, AHalfMadeWorktreeGoesWithItsActionAndNobodyElses) {
   worker.reconcile(action);
   EXPECT_FALSE(World::exists(repo.folder() + "/side"));
   EXPECT_FALSE(World::exists(repo.folder() + "/.git/worktrees/side"));
+}
+
+// A worktree's removal that another action began and was cut off in.
+struct HalfRemoved {
+  explicit HalfRemoved(const Repo& repo) : folder(repo.folder()) {
+    git(folder, {"worktree", "add", "-q", "side"});
+    std::filesystem::rename(folder + "/side", folder + "/" + aside);
+    std::filesystem::remove(folder + "/" + aside + "/.git");
+    std::filesystem::remove(folder + "/" + aside + "/kept.txt");
+    struct stat status {};
+    EXPECT_EQ(stat((folder + "/" + aside).c_str(), &status), 0);
+    repo.write(mark, std::to_string(status.st_dev) + "." + std::to_string(status.st_ino));
+  }
+  std::string folder;
+  std::string action = "act_00000000000000000000000077";
+  std::string aside = ".factionos-" + action + "-gone";
+  std::string mark = ".git/worktrees/side/factionos-gone-" + action;
+};
+
+TEST(GitAttack, ARemovalThatWasCutOffIsFinishedByTheNext) {
+  Repo repo;
+  const HalfRemoved half(repo);
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  ASSERT_EQ(worker.change(removeTree("side")), "");
+  EXPECT_FALSE(World::exists(repo.folder() + "/" + half.aside));
+  EXPECT_FALSE(World::exists(repo.folder() + "/.git/worktrees/side"));
+  EXPECT_EQ(porcelain(repo.folder()), std::vector<std::string>());
+  EXPECT_EQ(worker.change(removeTree("side")), "not_found/worktree");
+}
+
+TEST(GitAttack, AMarkOfARemovalTakesNothingButTheDirectoryThatItNames) {
+  Repo repo;
+  const HalfRemoved half(repo);
+  std::filesystem::rename(repo.folder() + "/" + half.aside, repo.folder() + "/elsewhere");
+  repo.write(half.aside + "/mine.txt", "mine\n");
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  ASSERT_EQ(worker.change(removeTree("side")), "");
+  EXPECT_EQ(World::read(repo.folder() + "/" + half.aside + "/mine.txt"), "mine\n");
+  EXPECT_TRUE(World::exists(repo.folder() + "/elsewhere/folder/inner.txt"));
+}
+
+// The same of what a reconciliation finishes.
+TEST(GitAttack, AReconciliationRemovesOnlyWhatItsActionHasBegunToRemove) {
+  Repo repo;
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  ASSERT_EQ(worker.change(addTree("side", "side")), "");
+  ASSERT_EQ(worker.change(removeTree("side")), "");
+  const std::string action = worker.lastAction;
+  const std::string aside = ".factionos-" + action + "-gone";
+  const std::string mark = ".git/worktrees/side/factionos-gone-" + action;
+  std::filesystem::remove(repo.folder() + "/.git/refs/factionos/" + action + "/done");
+  git(repo.folder(), {"worktree", "add", "-q", "side", "side"});
+  std::filesystem::rename(repo.folder() + "/side", repo.folder() + "/moved");
+  worker.reconcile(action);
+  EXPECT_TRUE(World::exists(repo.folder() + "/.git/worktrees/side/HEAD"))
+      << "it has not begun to remove this one";
+  std::filesystem::rename(repo.folder() + "/moved", repo.folder() + "/side");
+  repo.write(aside + "/mine.txt", "mine\n");
+  const auto everythingIsThere = [&]() {
+    EXPECT_EQ(worker.reconcile(action), schema::GitVerdict::FAILED);
+    EXPECT_EQ(World::read(repo.folder() + "/" + aside + "/mine.txt"), "mine\n");
+    EXPECT_EQ(porcelain(repo.folder() + "/side"), std::vector<std::string>());
+  };
+  everythingIsThere();  // somebody has made it anew: no mark
+  repo.write(mark, "0.0");
+  everythingIsThere();
+  repo.write(mark, "-");  // there was none
+  std::filesystem::remove_all(repo.folder() + "/" + aside);
+  EXPECT_EQ(worker.reconcile(action), schema::GitVerdict::FAILED);
+  EXPECT_FALSE(World::exists(repo.folder() + "/" + mark)) << "it has not begun";
+  EXPECT_EQ(porcelain(repo.folder() + "/side"), std::vector<std::string>());
+  // The control.
+  std::filesystem::rename(repo.folder() + "/side", repo.folder() + "/" + aside);
+  struct stat status {};
+  ASSERT_EQ(stat((repo.folder() + "/" + aside).c_str(), &status), 0);
+  repo.write(mark, std::to_string(status.st_dev) + "." + std::to_string(status.st_ino));
+  EXPECT_EQ(worker.reconcile(action), schema::GitVerdict::SUCCEEDED);
+  EXPECT_FALSE(World::exists(repo.folder() + "/" + aside));
+  EXPECT_FALSE(World::exists(repo.folder() + "/.git/worktrees/side"));
+}
+
+TEST(GitAttack, ADirectoryThatIsExchangedInTheMidstIsNotRemoved) {
+  Repo repo;
+  const std::string side = repo.folder() + "/side";
+  const std::string mine = repo.folder() + "/mine";
+  repo.write("mine/mine.txt", "mine\n");
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  constexpr int kTries = 100;
+  int removed = 0;
+  for (int i = 0; i < kTries && !testing::Test::HasFailure(); ++i) {
+    if (!World::exists(side)) git(repo.folder(), {"worktree", "add", "-q", "-B", "side", "side"});
+    std::atomic<bool> stop = false;
+    std::thread command([&]() {
+      while (!stop) renameat2(AT_FDCWD, side.c_str(), AT_FDCWD, mine.c_str(), RENAME_EXCHANGE);
+    });
+    if (worker.change(removeTree("side")).empty()) ++removed;
+    stop = true;
+    command.join();
+    if (World::exists(side + "/mine.txt") && World::exists(mine)) {
+      renameat2(AT_FDCWD, side.c_str(), AT_FDCWD, mine.c_str(), RENAME_EXCHANGE);
+    } else if (World::exists(side + "/mine.txt")) {
+      std::filesystem::rename(side, mine);
+    }
+    EXPECT_TRUE(World::exists(mine + "/mine.txt")) << i;
+  }
+  EXPECT_GT(removed, 0) << "the control";
+}
+
+TEST(GitAttack, AnEntryThatNamesNoFolderIsToldAsThat) {
+  Repo repo;
+  git(repo.folder(), {"worktree", "add", "-q", "side"});
+  std::filesystem::remove(repo.folder() + "/.git/worktrees/side/gitdir");
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  EXPECT_EQ(worker.change(removeTree("side")), "not_this_worktree/entry");
+  EXPECT_TRUE(World::exists(repo.folder() + "/side/kept.txt"));
 }
 
 TEST(GitAttack, NothingOfAProtectedNameComesToBe) {

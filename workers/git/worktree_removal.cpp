@@ -1,0 +1,218 @@
+// Linked working trees: judged and removed. A removal that has begun is finished, by whoever comes to it
+// next.
+#include <cerrno>
+#include <climits>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "protocol/text.h"
+#include "sandbox/entries.h"
+#include "sandbox/remove_tree.h"
+#include "workers/git/carry_out.h"
+#include "workers/git/deltas.h"
+#include "workers/git/files.h"
+
+namespace factionos::git {
+namespace {
+
+constexpr std::string_view kSymbolic = "ref: ";
+constexpr std::string_view kHeads = "refs/heads/";
+constexpr std::string_view kWorktrees = "worktrees/";
+constexpr std::string_view kNoDirectory = "-";
+constexpr std::string_view kMark = "factionos-gone-";
+constexpr std::size_t kMostMarkBytes = 64;
+
+void mustWrite(bool fact) {
+  git::mustWrite(fact, "worktree");
+}
+
+// What is being removed has this name, beside its own.
+std::string asideOf(const std::string& actionId) {
+  return ".factionos-" + actionId + "-gone";
+}
+
+// In what the repository keeps of a worktree, from before anything goes until all else has: which action
+// removes it, and which directory.
+std::string markOf(const std::string& actionId) {
+  return std::string(kMark) + actionId;
+}
+
+std::string textOf(const sandbox::Fd& directory) {
+  const auto identity = directory ? identityOf(directory.get()) : std::nullopt;
+  if (!identity) return std::string(kNoDirectory);
+  return std::to_string(identity->device) + "." + std::to_string(identity->inode);
+}
+
+// From one moment to the next, so that what has begun to go is nobody's working tree any more. Throws Refusal
+// where something else has the name by now, which keeps it.
+void setAside(int parent, const std::string& leaf, const std::string& aside, const sandbox::Fd& held) {
+  mustWrite(renameat(parent, leaf.c_str(), parent, aside.c_str()) == 0);
+  if (textOf(openBeneath(parent, aside, O_PATH)) == textOf(held)) return;
+  mustWrite(renameat(parent, aside.c_str(), parent, leaf.c_str()) == 0);
+  throw Refusal{"not_this_worktree", "directory"};
+}
+
+// Whether it is gone.
+bool removeAside(int parent, const std::string& aside, const sandbox::Fd& held) {
+  sandbox::emptyTree(held.get());
+  return unlinkat(parent, aside.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT;
+}
+
+// `gitdir` goes first: what has none is no worktree to git.
+bool removeEntry(int common, const std::string& name, const std::string& actionId, const sandbox::Fd& entry) {
+  const std::string aside = std::string(kWorktrees) + asideOf(actionId);
+  unlinkat(entry.get(), "gitdir", 0);
+  setAside(common, std::string(kWorktrees) + name, aside, entry);
+  return removeAside(common, aside, entry);
+}
+
+struct Split {
+  std::string above;
+  std::string leaf;
+};
+
+Split splitOf(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return {slash == std::string::npos ? "." : path.substr(0, slash), path.substr(slash + 1)};
+}
+
+// The directory's own `.git` names this worktree and no other, and this worktree names it: else it is
+// somebody's whom nobody asked about.
+bool namesEachOther(const Opened& opened, const LinkedTree& tree, const WorktreeRow& row) {
+  constexpr std::string_view kPrefix = "gitdir: ";
+  const auto text = readSmall(tree.directory.get(), ".git", PATH_MAX + 16);
+  if (!text || !text->starts_with(kPrefix)) return false;
+  std::string path = text->substr(kPrefix.size(), text->find_first_of("\r\n") - kPrefix.size());
+  if (!path.starts_with('/')) path = row.path + "/" + path;
+  const sandbox::Fd named = openDirectory(std::filesystem::path(path).lexically_normal().string());
+  return named && identityOf(named.get()) == identityOf(tree.admin.get()) &&
+         row.path == opened.place.workTree.path + "/" + row.directory;
+}
+
+// What another removal has left of the directory, which was judged when that began.
+void findRest(LinkedTree& tree) {
+  const sandbox::DirectoryStream stream =
+      sandbox::streamOf(openBeneath(tree.admin.get(), ".", O_RDONLY | O_DIRECTORY));
+  while (const dirent* entry = stream ? sandbox::nextEntry(stream.get()) : nullptr) {
+    const std::string_view name = entry->d_name;
+    if (!name.starts_with(kMark)) continue;
+    const std::string aside = asideOf(std::string(name.substr(kMark.size())));
+    sandbox::Fd rest = openBeneath(tree.parent.get(), aside, O_RDONLY | O_DIRECTORY);
+    if (!rest || readSmall(tree.admin.get(), entry->d_name, kMostMarkBytes) != textOf(rest)) continue;
+    tree.leaf = aside;
+    tree.directory = std::move(rest);
+    tree.begun = true;
+    return;
+  }
+}
+
+LinkedTree held(const Opened& opened, const WorktreeRow& row) {
+  const std::string path = checkedPath(row.directory);
+  const auto [above, leaf] = splitOf(path);
+  LinkedTree tree;
+  tree.leaf = leaf;
+  tree.name = row.name;
+  tree.admin =
+      openBeneath(opened.place.commonDir.handle.get(), "worktrees/" + row.name, O_RDONLY | O_DIRECTORY);
+  if (!tree.admin) throw Refusal{"not_found", "worktree"};
+  tree.parent = openBeneath(opened.workTree(), above, O_RDONLY | O_DIRECTORY);
+  if (tree.parent) tree.directory = openBeneath(tree.parent.get(), tree.leaf, O_RDONLY | O_DIRECTORY);
+  if (!tree.directory && errno != ENOENT) throw Refusal{"not_this_worktree", "directory"};
+  if (tree.directory && !namesEachOther(opened, tree, row)) throw Refusal{"not_this_worktree", "directory"};
+  if (!tree.directory && tree.parent) findRest(tree);
+  return tree;
+}
+
+}  // namespace
+
+std::string LinkedTree::basis() const {
+  const std::optional<Identity> identity = identityOf(directory.get());
+  std::string text = leaf + '\0';
+  if (identity) text += std::to_string(identity->device) + "." + std::to_string(identity->inode);
+  return text + '\n';
+}
+
+// Nothing that is in no commit may be lost.
+LinkedTree judgedWorktree(const Opened& opened, const WorktreeRow& row, Patience& patience) {
+  LinkedTree tree = held(opened, row);
+  if (!tree.directory || tree.begun) return tree;
+  const Directory& workspace = opened.place.workTree;
+  const Place place =
+      locate(row.path, {tree.directory.get(), workspace.handle.get(), opened.place.commonDir.handle.get()});
+  const Repository repository = openRepository(place);
+  const Opened other{place, repository.get()};
+  const Index index = other.index();
+  tree.files = static_cast<std::uint32_t>(git_index_entrycount(index.get()));
+  const Head head = headOf(repository.get());
+  std::size_t changed = stagedChanges(repository.get(), index.get(), head.commit).size();
+  const Walk walk = workTreeChanges(
+      repository.get(), index.get(), {schema::Untracked::ALL, other.workTree(), {}}, patience,
+      [&changed](const Change&) { ++changed; }, [&changed](std::string_view) { ++changed; });
+  if (walk == Walk::kCutShort) throw Refusal{"timed_out", "worktree"};
+  if (changed > 0) throw Refusal{"not_clean", "worktree", std::to_string(changed)};
+  return tree;
+}
+
+Plan planWorktreeRemove(const Planning& planning, schema::GitWorktreeRemove::Reader request) {
+  Plan plan;
+  plan.set.operation = "worktree-remove";
+  const std::string name = checkedWorktreeName(view(request.getName()));
+  plan.target = labelOf("worktree", name);
+  for (const WorktreeRow& row : worktrees(planning.opened)) {
+    if (row.main || row.name != name) continue;
+    if (row.locked) throw Refusal{"locked", "worktree"};
+    if (row.path.empty()) throw Refusal{"not_this_worktree", "entry"};
+    if (row.directory.empty() || row.directory == ".") throw Refusal{"scope_violation", "worktree"};
+    const std::string directory = checkedPath(row.directory);
+    if (isProtected(planning, directory)) throw Refusal{"path_protected", "directory"};
+    plan.removed = judgedWorktree(planning.opened, row, planning.patience);
+    const std::string head =
+        row.branch.empty() ? row.commit : std::string(kSymbolic) + std::string(kHeads) + row.branch;
+    plan.set.worktree = {WorktreeEdit::What::kRemove, name, directory, head};
+    plan.files = plan.removed->files;
+    plan.basis = row.commit + '\n' + directory + '\n' + plan.removed->basis();
+    plan.notes.emplace_back("ignored_files_are_not_kept");
+    return plan;
+  }
+  throw Refusal{"not_found", "worktree"};
+}
+
+// By what is held, so that nothing which was put in its place is touched.
+void removeWorktree(const Opened& opened, const LinkedTree& tree, const std::string& actionId) {
+  const sandbox::Fd mark = openBeneath(tree.admin.get(), markOf(actionId), O_WRONLY | O_CREAT | O_EXCL, 0644);
+  mustWrite(mark && writeAll(mark.get(), textOf(tree.directory)));
+  if (tree.directory) {
+    setAside(tree.parent.get(), tree.leaf, asideOf(actionId), tree.directory);
+    mustWrite(removeAside(tree.parent.get(), asideOf(actionId), tree.directory));
+  }
+  mustWrite(removeEntry(opened.place.commonDir.handle.get(), tree.name, actionId, tree.admin));
+}
+
+// Only where the action's mark is, and of the directory that it names.
+void finishRemoval(const Opened& opened, const WorktreeEdit& edit, const std::string& actionId) {
+  const int common = opened.place.commonDir.handle.get();
+  const std::string aside = asideOf(actionId);
+  const std::string entryAside = std::string(kWorktrees) + aside;
+  if (const sandbox::Fd rest = openBeneath(common, entryAside, O_RDONLY | O_DIRECTORY))
+    removeAside(common, entryAside, rest);
+  const sandbox::Fd entry = openBeneath(common, std::string(kWorktrees) + edit.name, O_RDONLY | O_DIRECTORY);
+  const auto mark = entry ? readSmall(entry.get(), markOf(actionId), kMostMarkBytes) : std::nullopt;
+  if (!mark) return;
+  const auto [above, leaf] = splitOf(edit.directory);
+  const sandbox::Fd parent = openBeneath(opened.workTree(), above, O_RDONLY | O_DIRECTORY);
+  if (parent) {
+    const sandbox::Fd rest = openBeneath(parent.get(), aside, O_RDONLY | O_DIRECTORY);
+    if (rest && (textOf(rest) != *mark || !removeAside(parent.get(), aside, rest))) return;
+    struct stat status {};
+    if (fstatat(parent.get(), leaf.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
+      unlinkat(entry.get(), markOf(actionId).c_str(), 0);  // it has not begun, or that is somebody's
+      return;
+    }
+  }
+  removeEntry(common, edit.name, actionId, entry);
+}
+
+}  // namespace factionos::git
