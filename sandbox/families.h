@@ -164,6 +164,9 @@ Family creationMask();
 // bind: of a socket of the unix family it brings a name about.
 Family binding();
 
+// chdir; what fchdir goes to was opened before.
+Family changingDirectory();
+
 // ioctl TIOCSTI and TIOCLINUX, compared on 32 bits: typing into the terminal of whoever shares it.
 Family terminalInjection();
 

@@ -109,4 +109,8 @@ Family binding() {
   return {"binding", {{SCMP_SYS(bind), {}}}};
 }
 
+Family changingDirectory() {
+  return {"changingDirectory", {{SCMP_SYS(chdir), {}}}};
+}
+
 }  // namespace factionos::sandbox::families

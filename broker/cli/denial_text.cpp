@@ -29,7 +29,9 @@ std::string_view wayFor(std::string_view operation, std::string_view target) {
     if (target.starts_with(way.target)) return way.sentence;
   }
   if (operation == "exec") return "List the directory in config.toml, [profile] program_dirs.";
-  if (operation == "read") return "List the directory in config.toml, [profile] readable_dirs.";
+  if (operation == "connect") return "Sockets that lie outside of the workspace are kept from commands.";
+  if (operation == "read" || operation == "enter")
+    return "List the directory in config.toml, [profile] readable_dirs.";
   return "Commands write to their workspace and their temporary directory alone.";
 }
 

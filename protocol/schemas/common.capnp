@@ -85,7 +85,7 @@ struct DenialCount {
   source @0 :Text;
   # "seccomp", "landlock", "namespace" or "supervisor".
   operation @1 :Text;
-  # "read", "write", "create", "exec", "connect", or "syscall:" and a call's name.
+  # "read", "write", "create", "exec", "enter" (a directory), "connect", or "syscall:" and a call's name.
   target @2 :Text;
   # A class, such as "home", "outside" or "workspace:.git/hooks"; never a path of the caller.
   count @3 :UInt64;

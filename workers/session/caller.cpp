@@ -1,14 +1,18 @@
 #include "workers/session/caller.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <string_view>
 
 #include <fcntl.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 namespace factionos::session {
@@ -21,16 +25,29 @@ std::string ofThread(pid_t thread, std::string_view rest) {
   return "/proc/" + std::to_string(thread) + std::string(rest);
 }
 
+// What follows `name` in a file of /proc/THREAD, to its next NUL; null if it is not there.
+class ThreadFile {
+ public:
+  ThreadFile(pid_t thread, std::string_view name) {
+    const sandbox::Fd file(::open(ofThread(thread, name).c_str(), O_RDONLY | O_CLOEXEC));
+    const ssize_t size = file ? read(file.get(), text_.data(), text_.size() - 1) : -1;
+    size_ = size > 0 ? static_cast<std::size_t>(size) : 0;
+  }
+  [[nodiscard]] const char* after(std::string_view name) const {
+    const std::size_t at = std::string_view(text_.data(), size_).find(name);
+    return at == std::string_view::npos ? nullptr : text_.data() + at + name.size();
+  }
+
+ private:
+  std::array<char, 2048> text_{};
+  std::size_t size_ = 0;
+};
+
 // The number after `name` in /proc/THREAD/status, or -1.
 long statusNumber(pid_t thread, std::string_view name, int base) {
-  const sandbox::Fd file(::open(ofThread(thread, "/status").c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, 1024> text{};
-  const ssize_t size = file ? read(file.get(), text.data(), text.size() - 1) : -1;
-  if (size <= 0) return -1;
-  const std::string_view status(text.data(), static_cast<std::size_t>(size));
-  const std::size_t at = status.find(name);
-  if (at == std::string_view::npos) return -1;
-  return std::strtol(text.data() + at + name.size(), nullptr, base);
+  const ThreadFile status(thread, "/status");
+  const char* const number = status.after(name);
+  return number == nullptr ? -1 : std::strtol(number, nullptr, base);
 }
 
 std::int64_t monotonic() {
@@ -56,6 +73,26 @@ int Caller::path(unsigned argument, std::string& text) const {
 
 int Caller::bytes(unsigned argument, std::span<std::byte> bytes) const {
   return asSeen(sandbox::readMemory(call_.thread, call_.arguments[argument], bytes));
+}
+
+int Caller::address(unsigned argument, unsigned size, SocketAddress& address) const {
+  address.size = std::min<std::size_t>(static_cast<std::uint32_t>(number(size)), sizeof address.bytes);
+  return bytes(argument, std::as_writable_bytes(std::span(&address.bytes, 1)).first(address.size));
+}
+
+std::optional<std::string> SocketAddress::path() const {
+  const auto* const named = reinterpret_cast<const sockaddr_un*>(&bytes);
+  constexpr std::size_t kBegin = offsetof(sockaddr_un, sun_path);
+  if (bytes.ss_family != AF_UNIX || size <= kBegin || named->sun_path[0] == 0) return std::nullopt;
+  return std::string(named->sun_path, strnlen(named->sun_path, std::min(size, sizeof *named) - kBegin));
+}
+
+std::uint64_t Caller::largestFile() const {
+  const ThreadFile limits(call_.thread, "/limits");
+  const char* const number = limits.after("\nMax file size ");
+  char* end = nullptr;
+  const std::uint64_t bytes = number == nullptr ? 0 : std::strtoull(number, &end, 10);
+  return number == nullptr || end == number ? UINT64_MAX : bytes;  // "unlimited" is no number
 }
 
 int Caller::open(const std::string& path, int flags, sandbox::Fd& file) const {

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -18,6 +21,15 @@ namespace factionos::session {
 // Whether the call waits for an answer. Of one that has gone on what is seen may be another's, so it decides
 // nothing.
 enum class Waits : std::uint8_t { kYes, kNo };
+
+// As a caller gave it.
+struct SocketAddress {
+  sockaddr_storage bytes{};
+  std::size_t size = 0;
+
+  // Of a socket of the unix family whose name is a path.
+  [[nodiscard]] std::optional<std::string> path() const;
+};
 
 class Caller {
  public:
@@ -33,6 +45,7 @@ class Caller {
   // Of a pointer. 0, or an errno as the kernel would give it; EACCES if this process is not to be looked at.
   int path(unsigned argument, std::string& text) const;
   int bytes(unsigned argument, std::span<std::byte> bytes) const;
+  int address(unsigned argument, unsigned size, SocketAddress& address) const;
 
   // What a relative path begins at: AT_FDCWD, or a descriptor of it, as a directory (O_PATH). 0 or an errno.
   int start(int directory, sandbox::Fd& start) const;
@@ -44,6 +57,8 @@ class Caller {
   // The thread's group; 0 if it can't be read.
   [[nodiscard]] pid_t process() const;
   [[nodiscard]] pid_t thread() const { return call_.thread; }
+  // How large a file it may make, in bytes: its RLIMIT_FSIZE. The largest number if it can't be read.
+  [[nodiscard]] std::uint64_t largestFile() const;
 
  private:
   int open(const std::string& path, int flags, sandbox::Fd& file) const;

@@ -115,6 +115,8 @@ std::string operationLabel(const Denial& denial) {
       return "create";
     case DeniedOperation::kExecute:
       return "exec";
+    case DeniedOperation::kEnter:
+      return "enter";
     case DeniedOperation::kConnect:
       return "connect";
     case DeniedOperation::kCall:

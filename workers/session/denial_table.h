@@ -13,7 +13,15 @@
 
 namespace factionos::session {
 
-enum class DeniedOperation : std::uint8_t { kRead, kWrite, kCreate, kExecute, kConnect, kCall };
+enum class DeniedOperation : std::uint8_t {
+  kRead,
+  kWrite,
+  kCreate,
+  kExecute,
+  kEnter,  // a directory
+  kConnect,
+  kCall
+};
 
 enum class DenialSource : std::uint8_t {
   kSeccomp,

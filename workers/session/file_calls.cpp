@@ -42,6 +42,13 @@ bool isLink(const Location& location) {
          S_ISLNK(status.st_mode);
 }
 
+// This process has the session's limit of a file's size, the caller may have given itself a lower one.
+bool isBeyond(const Caller& caller, int file, off_t size) {
+  struct stat status {};
+  if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || size <= status.st_size) return false;
+  return static_cast<std::uint64_t>(size) > caller.largestFile();
+}
+
 }  // namespace
 
 bool FileCalls::handle(const sandbox::Notification& call) {
@@ -270,6 +277,7 @@ void FileCalls::truncate(const Caller& caller) {
   }
   const std::string own = "/proc/self/fd/" + std::to_string(location.file.get());
   const auto size = static_cast<off_t>(caller.call().arguments[1]);
+  if (isBeyond(caller, location.file.get(), size)) return setting_.listener.fail(caller.call().id, EFBIG);
   // A lease on the file makes truncate(2) wait, 45 seconds if its holder likes. While this process has it
   // open for writing nobody gets one.
   const sandbox::Fd held(
@@ -299,25 +307,20 @@ void FileCalls::truncateLater(const Caller& caller, const std::string& path, off
 
 // Of a socket of the unix family the path is taken apart as any other; all other addresses are what they are.
 void FileCalls::bind(const Caller& caller) {
-  sockaddr_storage address{};
-  const std::size_t size =
-      std::min<std::size_t>(static_cast<std::uint32_t>(caller.number(2)), sizeof address);
+  SocketAddress address;
   sandbox::Fd socket;
-  int error = caller.bytes(1, std::as_writable_bytes(std::span(&address, 1)).first(size));
+  int error = caller.address(1, 2, address);
   if (error == 0) error = caller.socket(caller.number(0), socket);
   if (error != 0) return setting_.listener.fail(caller.call().id, error);
 
-  auto* const named = reinterpret_cast<sockaddr_un*>(&address);
-  const bool isName =
-      address.ss_family == AF_UNIX && size > offsetof(sockaddr_un, sun_path) && named->sun_path[0] != 0;
+  const std::optional<std::string> path = address.path();
   Location location;
-  if (!isName) {
-    const int result =
-        ::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), static_cast<socklen_t>(size));
+  if (!path) {
+    const int result = ::bind(socket.get(), reinterpret_cast<sockaddr*>(&address.bytes),
+                              static_cast<socklen_t>(address.size));
     return finish(caller, DeniedOperation::kConnect, location, result);
   }
-  const std::string path(named->sun_path, strnlen(named->sun_path, size - offsetof(sockaddr_un, sun_path)));
-  error = Walk(caller).to(AT_FDCWD, path, location);
+  error = Walk(caller).to(AT_FDCWD, *path, location);
   if (error != 0) return setting_.listener.fail(caller.call().id, error);
   if (isRefused(caller, location, Change::kMake, false)) return;
   takeMask(caller);

@@ -157,6 +157,25 @@ void observe(const sandbox::NotifyListener& listener, const sandbox::Notificatio
                   Caller(listener, call, Waits::kNo), std::move(start), path);
 }
 
+// Rare calls that go on likewise: of the file system that the command has they are denied nothing by us.
+bool observeRare(const sandbox::NotifyListener& listener, const sandbox::Notification& call,
+                 Observer& observer) {
+  if (call.number != SYS_connect && call.number != SYS_chdir) return false;
+  const bool connects = call.number == SYS_connect;
+  const Caller waiting(listener, call);
+  SocketAddress address;
+  std::string path;
+  sandbox::Fd start;
+  int error = connects ? waiting.address(1, 2, address) : waiting.path(0, path);
+  if (connects && error == 0) path = address.path().value_or("");
+  if (error == 0 && !path.empty() && path.front() != '/') error = waiting.start(AT_FDCWD, start);
+  listener.letGoOn(call.id);
+  if (error == 0)
+    observer.look(connects ? DeniedOperation::kConnect : DeniedOperation::kEnter,
+                  Caller(listener, call, Waits::kNo), std::move(start), path);
+  return true;
+}
+
 // Trees that the command may read whatever lies in them.
 std::vector<std::string> openTrees(const CommandScope& scope, const sandbox::NamespacePosture& namespaces) {
   std::vector<std::string> trees;
@@ -222,6 +241,7 @@ void tellWhatIsOwed() {
       observe(listener, *call, observer);
       continue;
     }
+    if (observeRare(listener, *call, observer)) continue;
     const sandbox::Verdict verdict = sandbox::rulingOf(calls, dataOf(*call)).verdict;
     if (verdict.kind == sandbox::Verdict::Kind::kErrno) {
       plan.denials->add(denialOf(*call));

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <filesystem>
 
 #include <fcntl.h>
 #include <pwd.h>
@@ -24,6 +25,7 @@ int modeOf(DeniedOperation operation) {
     case DeniedOperation::kRead:
       return R_OK;
     case DeniedOperation::kExecute:
+    case DeniedOperation::kEnter:
       return X_OK;
     default:
       return W_OK;
@@ -104,6 +106,7 @@ void Observer::look(DeniedOperation operation, const Caller& caller, sandbox::Fd
   if (path.empty() || (path.front() == '/' ? isPlain(path) : isOpen(start.get(), path))) return;
   Location location;
   Walk walk(caller);
+  const std::string above = path.front() == '/' ? "/" : realPath(start.get());
   int error = walk.from(std::move(start), path, location);
   mode_t mode = 0;
   for (int i = 0; error == 0 && !location.file && i < kMostLinks && isLast(location, mode) && S_ISLNK(mode);
@@ -119,7 +122,9 @@ void Observer::look(DeniedOperation operation, const Caller& caller, sandbox::Fd
     }
   }
   if (error == 0 && !location.file) return lookAt(operation, location);
-  if (error == ENOENT && path.front() == '/') lookOutside(operation, path);
+  // A directory on the way is not there.
+  if (error == ENOENT && !above.empty())
+    lookOutside(operation, (std::filesystem::path(above) / path).lexically_normal());
 }
 
 void Observer::failed(DeniedOperation operation, const Location& location, int error) {
@@ -137,6 +142,8 @@ void Observer::lookAt(DeniedOperation operation, const Location& location) {
   mode_t mode = 0;
   const std::string path = pathOf(location);
   if (!isLast(location, mode)) return lookOutside(operation, path);
+  // What Landlock restricts is neither of these two.
+  if (operation == DeniedOperation::kEnter || operation == DeniedOperation::kConnect) return;
   if (!S_ISREG(mode) && !S_ISDIR(mode)) return;  // opening others may wait, or do something
   if (faccessat(location.parent.get(), location.name.c_str(), modeOf(operation), 0) != 0) return;
   const sandbox::Fd file(openat(location.parent.get(), location.name.c_str(),

@@ -48,7 +48,7 @@ class Observer final : public Failures {
 
   // A call of FileCalls that the kernel refused.
   void failed(DeniedOperation operation, const Location& location, int error) override;
-  // A call that goes on meanwhile: opening for reading, or executing.
+  // A call that goes on meanwhile: opening for reading, executing, entering a directory, connecting.
   // A relative path begins at `start`.
   void look(DeniedOperation operation, const Caller& caller, sandbox::Fd start, const std::string& path);
 

@@ -13,7 +13,8 @@ Supervision supervisionOf(const sandbox::NamespacePosture& namespaces, Protected
                           int landlockAbi) {
   return {.writes = !namespaces.mount,
           .removals = !namespaces.mount || links == ProtectedLinks::kSome,
-          .sockets = mayUseUnixSockets(namespaces, landlockAbi)};
+          .sockets = mayUseUnixSockets(namespaces, landlockAbi),
+          .hidden = namespaces.mount};
 }
 
 sandbox::SeccompPolicy supervised(sandbox::SeccompPolicy calls, const Supervision& supervision) {
@@ -31,8 +32,12 @@ sandbox::SeccompPolicy supervised(sandbox::SeccompPolicy calls, const Supervisio
     calls.rules.push_back(notify(families::openingToWrite(), "no mount keeps protected files"));
   if (supervision.removals)
     calls.rules.push_back(notify(families::removingNames(), "no mount keeps protected links"));
-  if (supervision.sockets)
+  if (supervision.sockets) {
     calls.rules.push_back(notify(families::binding(), "a socket's file is a name, too"));
+    calls.rules.push_back(
+        notify(families::connecting(), "goes on; what lies outside of the mounts is counted"));
+  }
+  if (supervision.hidden) calls.rules.push_back(notify(families::changingDirectory(), "the same"));
   return calls;
 }
 

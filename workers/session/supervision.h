@@ -13,7 +13,9 @@ namespace factionos::session {
 struct Supervision {
   bool writes = false;    // opens what exists for writing: without mounts nothing else keeps protected files
   bool removals = false;  // removes a name: without mounts, and where a protected name leads over a link
-  bool sockets = false;   // binds: a socket of the unix family makes a name
+  bool sockets =
+      false;  // binds: a socket of the unix family makes a name; and connects, to name what is hidden
+  bool hidden = false;  // changes directory, for the same reason
 };
 
 Supervision supervisionOf(const sandbox::NamespacePosture& namespaces, ProtectedLinks links, int landlockAbi);

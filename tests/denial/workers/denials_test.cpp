@@ -12,9 +12,11 @@ namespace factionos::test {
 namespace {
 
 using testing::Contains;
+using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Key;
 using testing::Not;
+using testing::UnorderedElementsAre;
 
 class Denials : public StoryTest {};
 INSTANTIATE_TEST_SUITE_P(Stories, Denials, testing::Values(Story::kNamespaces, Story::kForbidden), storyName);
@@ -42,6 +44,56 @@ TEST(DenialsWithoutNamespaces, P48_ADeniedReadIsToldWhereverTheCommandStands) {
   EXPECT_EQ(result.output.find("canary"), std::string::npos);
   ASSERT_THAT(result.denials, Contains(Key("read outside landlock")));
   EXPECT_EQ(result.denials.at("read outside landlock"), 2U);
+}
+
+// With mounts it is not there; without, the socket was refused, and everybody may go everywhere.
+TEST_P(Denials, AHiddenSocketAndAHiddenDirectoryAreTold) {
+  Box box(GetParam());
+  std::filesystem::create_directories(box.world().outside + "/place");
+  const Listener outside(box.world().outside + "/socket");
+  const Listener state(box.world().home + "/run/operator.sock");
+  const std::string line = "./probe connect-path " + box.world().outside + "/socket; ./probe connect-path " +
+                           box.world().home + "/run/operator.sock; cd " + box.world().outside +
+                           "/place; cd ../outside/place; cd " + box.world().home;
+  const Result result = box.broker.run(shell(line, GetParam()));
+  EXPECT_FALSE(outside.heard());
+  EXPECT_FALSE(state.heard());
+  if (!box.namespaces()) {
+    EXPECT_THAT(result.denials, ElementsAre(std::pair("connect network:unix seccomp", 2U)));
+    return;
+  }
+  EXPECT_THAT(result.denials, UnorderedElementsAre(std::pair("connect outside namespace", 1U),
+                                                   std::pair("connect own-state namespace", 1U),
+                                                   std::pair("enter outside namespace", 2U),
+                                                   std::pair("enter own-state namespace", 1U)));
+  EXPECT_EQ(Box::control({"connect-path", box.world().outside + "/socket"}), "ok");
+  EXPECT_TRUE(outside.heard());
+}
+
+// Its own sockets and directories, and what nobody has, are nobody's denials.
+TEST_P(Denials, WhatACommandConnectsToAndEntersOfItsOwnIsNoDenial) {
+  Box box(GetParam());
+  std::filesystem::create_directories(box.world().workspace + "/place/below");
+  const Listener own(box.world().workspace + "/socket");
+  const Result result = box.broker.run(
+      shell(std::string(box.namespaces() ? "./probe connect-path socket; ./probe connect-path "
+                                           "/missing/socket; ./probe connect-path note; "
+                                         : "") +
+                "cd place/below; cd ..; cd missing; cd /missing; cd /usr/bin; cd /; cd /etc/passwd; true",
+            GetParam()));
+  EXPECT_THAT(result.denials, IsEmpty());
+  EXPECT_EQ(own.heard(), box.namespaces()) << result.output;
+}
+
+TEST(DenialsWithNamespaces, P48_ADeniedReadIsToldWhereADirectoryOnItsWayIsHidden) {
+  Box box(Story::kNamespaces);
+  box.world().write(box.world().outside + "/secret", "canary");
+  const Result result = box.broker.run(
+      shell("cat ../outside/secret; mkdir deep; cd deep; cat ../../outside/secret; cat ../missing/secret; "
+            "cat missing/secret; cat ../../missing/secret",
+            Story::kNamespaces));
+  EXPECT_EQ(result.output.find("canary"), std::string::npos);
+  EXPECT_THAT(result.denials, ElementsAre(std::pair("read outside namespace", 2U)));
 }
 
 TEST_P(Denials, P14_OwnStateIsNamedAsSuch) {

@@ -113,6 +113,13 @@ act('fd denied', os.open, 'dir/denied', C | W, 0o600); act('mkdir denied', os.mk
 os.chmod('dir', 0o700)
 print(sorted(x for x in os.listdir('.') if not x.startswith('z')), sorted(os.listdir('dir')))
 import socket, resource
+limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+L = 1 << 20
+resource.setrlimit(resource.RLIMIT_FSIZE, (L, limits[1]))
+open('sized', 'w').write('1234')
+for size in (L, L + 1, 3, L, 1 << 40): act('truncate to %d' % size, os.truncate, 'sized', size); print(os.stat('sized').st_size)
+resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+act('truncate again', os.truncate, 'sized', L + 1)
 resource.setrlimit(resource.RLIMIT_NOFILE, (3 + len(os.listdir('/proc/self/fd')) , 4096))
 held = []
 try:
