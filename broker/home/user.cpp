@@ -25,8 +25,9 @@ void become(const passwd& entry, const std::string& program) {
 
 void becomeUser(const std::optional<std::string>& user, std::string_view program) {
   const std::string name(program);
+  const bool isRoot = ::geteuid() == 0 || ::getuid() == 0;
   const passwd* entry = nullptr;
-  if (::geteuid() == 0 || ::getuid() == 0) {
+  if (isRoot) {
     if (!user) throw UserRefused(name + " never runs as root: name the user to run as with --user NAME");
     entry = ::getpwnam(user->c_str());
     if (entry == nullptr) throw UserRefused("--user: no such user");
@@ -37,9 +38,12 @@ void becomeUser(const std::optional<std::string>& user, std::string_view program
       throw UserRefused("--user: only root can become another user");
   }
   if (entry == nullptr) return;
-  ::setenv("HOME", entry->pw_dir, 1);
-  ::setenv("USER", entry->pw_name, 1);
-  ::setenv("LOGNAME", entry->pw_name, 1);
+  // Root's own lead elsewhere. Who stayed the same keeps theirs: the command line finds its home by them,
+  // too.
+  const int replace = isRoot ? 1 : 0;
+  ::setenv("HOME", entry->pw_dir, replace);
+  ::setenv("USER", entry->pw_name, replace);
+  ::setenv("LOGNAME", entry->pw_name, replace);
 }
 
 }  // namespace factionos::home

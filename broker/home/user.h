@@ -14,7 +14,8 @@ class UserRefused : public std::runtime_error {
 };
 
 // Nothing of ours runs as root. Started as root: becomes `user` for good, groups included, and refuses
-// without one. Else `user` may only be who it is already. HOME, USER and LOGNAME become that user's.
+// without one. HOME, USER and LOGNAME become that user's then. Else `user` may only be who it is already, and
+// those of the three that are set stay as they are.
 // `program` is who speaks in the refusals: "factionosd".
 void becomeUser(const std::optional<std::string>& user, std::string_view program);
 

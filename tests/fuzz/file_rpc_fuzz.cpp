@@ -46,6 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       .handsBack = false};
   fuzz::run(plan, data, size, {.role = rpc::Role::kServer, .maxFdsPerMessage = 0},
             [&]() -> capnp::Capability::Client { return file::makeService(workspace.get()); });
+  fuzz::finishJobs();
   folder.mustBeUntouchedOutside();
   return 0;
 }

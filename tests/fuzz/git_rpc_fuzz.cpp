@@ -69,6 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             [&]() -> capnp::Capability::Client {
               return git::makeService(fuzz::loop(), git::locate(tree, {workspace.get()}));
             });
+  fuzz::finishJobs();
   folder.mustBeUntouchedOutside();
   return 0;
 }

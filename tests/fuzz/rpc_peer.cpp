@@ -1,6 +1,7 @@
 #include "tests/fuzz/rpc_peer.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -31,8 +32,14 @@ rpc::OwnFd pipeEnd() {
 }  // namespace
 
 rpc::Loop& loop() {
-  static rpc::Loop& one = *new rpc::Loop(rpc::Diagnostics::kKj);
+  // The git worker's objects are not to be shared by threads, and what a thread does when depends on no
+  // input.
+  static rpc::Loop& one = *(setenv("UV_THREADPOOL_SIZE", "1", 1), new rpc::Loop(rpc::Diagnostics::kKj));
   return one;
+}
+
+void finishJobs() {
+  loop().blocking([]() {}).wait(loop().waitScope());
 }
 
 void Peer::speak() {

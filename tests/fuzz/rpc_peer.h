@@ -27,6 +27,9 @@ namespace factionos::fuzz {
 // The loop of a fuzzer: one for the process, quiet through a QuietKj on the stack of each run.
 rpc::Loop& loop();
 
+// Waits for the jobs that a conversation has left on the thread pool, which work on for nobody.
+void finishJobs();
+
 class Peer {
  public:
   struct Plan {

@@ -123,6 +123,22 @@ TEST(Cli, WithoutABrokerEveryCommandSaysSo) {
   EXPECT_EQ(broker.get("/v1/diagnostics", offline.out.substr(0, offline.out.size() - 1)).status, 200);
 }
 
+// Who has set HOME means it, for the service as for every other command.
+TEST(Cli, TheServiceFindsTheHomeThatInitMade) {
+  LiveBroker broker;
+  const auto own = broker.workspace() + "-user";
+  std::filesystem::create_directory(own);
+  std::filesystem::permissions(own, std::filesystem::perms(0700));
+  const std::vector<std::string> environment = {"HOME=" + own, "PATH=/usr/bin:/bin"};
+  ASSERT_EQ(runProcess({FACTIONOS_CLI, "init", "--no-passphrase"}, environment, own).status, 0);
+  ASSERT_TRUE(std::filesystem::exists(own + "/.factionos/config.toml"));
+  Process served({FACTIONOS_CLI, "serve", "--listen", "127.0.0.1:0", "--print-address"}, environment, own);
+  EXPECT_FALSE(served.waitForLine("127.0.0.1:").empty()) << served.err();
+  EXPECT_EQ(runProcess({FACTIONOS_CLI, "status"}, environment, own).status, 0);
+  served.signal(SIGTERM);
+  EXPECT_EQ(served.finish().status, 0);
+}
+
 // Killed at any moment, an init leaves a home that the next one finishes.
 TEST(Cli, AnInitThatWasKilledIsDoneAgain) {
   LiveBroker broker;
