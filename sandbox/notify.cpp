@@ -34,10 +34,6 @@ ssize_t readMemoryFile(pid_t thread, std::uint64_t address, std::span<std::byte>
   return got;
 }
 
-void answer(int listener, seccomp_notif_resp response) {
-  ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response);
-}
-
 }  // namespace
 
 bool canSupervise() {
@@ -54,10 +50,27 @@ NotifyListener::NotifyListener(Fd listener) : listener_(std::move(listener)) {
   ioctl(listener_.get(), kSetFlags, kSynchronousWake);
 }
 
-std::optional<Notification> NotifyListener::receive() const {
+// While it is set, whoever answers draws the caller to its own processor.
+class NotifyListener::Apart {
+ public:
+  explicit Apart(const NotifyListener& listener) : listener_(listener) { set(0); }
+  ~Apart() { set(kSynchronousWake); }
+  Apart(const Apart&) = delete;
+  Apart& operator=(const Apart&) = delete;
+
+ private:
+  void set(std::uint64_t flags) const {
+    if (listener_.inARow_ < kAlone) ioctl(listener_.get(), kSetFlags, flags);
+  }
+  const NotifyListener& listener_;
+};
+
+std::optional<Notification> NotifyListener::receive() {
   seccomp_notif heard;
   std::memset(&heard, 0, sizeof heard);  // the kernel refuses one that is not all zero, padding included
   if (ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &heard) != 0) return std::nullopt;
+  inARow_ = static_cast<pid_t>(heard.pid) == last_ ? inARow_ + 1 : 0;
+  last_ = static_cast<pid_t>(heard.pid);
   Notification notification{heard.id, static_cast<pid_t>(heard.pid), heard.data.nr, {}};
   std::ranges::copy(heard.data.args, notification.arguments.begin());
   return notification;
@@ -72,14 +85,19 @@ bool NotifyListener::isValid(std::uint64_t id) const {
   return ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
+void NotifyListener::answer(seccomp_notif_resp response) const {
+  const Apart apart(*this);
+  ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response);
+}
+
 void NotifyListener::succeed(std::uint64_t id, std::int64_t value) const {
-  answer(listener_.get(), {.id = id, .val = value, .error = 0, .flags = 0});
+  answer({.id = id, .val = value, .error = 0, .flags = 0});
 }
 void NotifyListener::fail(std::uint64_t id, int error) const {
-  answer(listener_.get(), {.id = id, .val = 0, .error = -error, .flags = 0});
+  answer({.id = id, .val = 0, .error = -error, .flags = 0});
 }
 void NotifyListener::letGoOn(std::uint64_t id) const {
-  answer(listener_.get(), {.id = id, .val = 0, .error = 0, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE});
+  answer({.id = id, .val = 0, .error = 0, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE});
 }
 
 void NotifyListener::give(std::uint64_t id, int file, OnExec onExec) const {
@@ -106,8 +124,13 @@ int NotifyListener::add(std::uint64_t id, int file, OnExec onExec, std::uint32_t
   sigset_t before;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &before);
-  const int number = ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ADDFD, &given);
-  const int error = errno;
+  int number = 0;
+  int error = 0;
+  {
+    const Apart apart(*this);
+    number = ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ADDFD, &given);
+    error = errno;
+  }
   sigprocmask(SIG_SETMASK, &before, nullptr);
   errno = error;
   return number;

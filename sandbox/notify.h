@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 
+#include <linux/seccomp.h>
 #include <sys/types.h>
 
 #include "sandbox/descriptors.h"
@@ -38,12 +39,14 @@ enum class OnExec : std::uint8_t { kKeepOpen, kClose };
 class NotifyListener {
  public:
   // Takes over what loadProgram() returned. Asks the kernel to wake the supervisor on the caller's own
-  // processor (6.6), which halves the cost of a call; does without where it can't.
+  // processor (6.6); does without where it can't. Whom it answers is drawn to the supervisor's only while
+  // nobody else calls: two that work side by side would be drawn to the same one again and again
+  // (docs/measuring.md).
   explicit NotifyListener(Fd listener);
 
   // Blocks. Nothing: a signal came, the caller died first, or nobody is left to call; ask again unless
   // isOver().
-  [[nodiscard]] std::optional<Notification> receive() const;
+  [[nodiscard]] std::optional<Notification> receive();
   // No living process has the filter any more: receive() returns at once from now on.
   [[nodiscard]] bool isOver() const;
   [[nodiscard]] bool isValid(std::uint64_t id) const;
@@ -62,9 +65,16 @@ class NotifyListener {
   [[nodiscard]] int get() const { return listener_.get(); }
 
  private:
+  class Apart;
+  static constexpr unsigned kAlone =
+      64;  // calls of one thread in a row; who loads a library makes some twenty
+
+  void answer(seccomp_notif_resp response) const;
   [[nodiscard]] int add(std::uint64_t id, int file, OnExec onExec, std::uint32_t flags) const;
 
   Fd listener_;
+  pid_t last_ = 0;
+  unsigned inARow_ = 0;
 };
 
 // The calls that NotifyListener makes; the ioctls are compared on 32 bits.

@@ -210,7 +210,7 @@ void tellWhatIsOwed() {
 
 [[noreturn]] void serve(GoferPlan& plan, sandbox::Fd descriptor, pid_t leaderPid) {
   const CommandScope& scope = plan.command->scope;
-  const sandbox::NotifyListener listener(std::move(descriptor));
+  sandbox::NotifyListener listener(std::move(descriptor));
   const sandbox::SeccompPolicy calls = commandCalls(scope.network, plan.namespaces, sandbox::landlockAbi());
   const GuardedNames names(scope.workspace, plan.paths, plan.namespaces.mount ? Mounted::kYes : Mounted::kNo);
   Observer observer({*plan.denials,
