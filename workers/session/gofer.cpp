@@ -295,8 +295,8 @@ void closeAllButOwn(const GoferPlan& plan, int socket) {
 
 }  // namespace
 
-[[noreturn]] void serveCalls(GoferPlan& plan, sandbox::Fd listener, pid_t leader) {
-  serve(plan, std::move(listener), leader);
+[[noreturn]] void serveCalls(GoferPlan& plan, sandbox::Fd listener, pid_t leaderPid) {
+  serve(plan, std::move(listener), leaderPid);
 }
 
 [[noreturn]] void runGofer(GoferPlan& plan) noexcept {

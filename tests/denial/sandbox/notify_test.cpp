@@ -78,7 +78,7 @@ TEST(NotifyListener, IsOverOnceNobodyIsLeftToCall) {
   const pid_t child = fork();
   if (child == 0) ask(pair[1]);
   close(pair[1]);
-  const NotifyListener listener(receiveListener(pair[0]));
+  NotifyListener listener(receiveListener(pair[0]));
   close(pair[0]);
 
   const std::optional<Notification> call = listener.receive();
@@ -105,7 +105,7 @@ TEST(NotifyListener, GivesADescriptorWhateverSignalsTheSupervisorGets) {
     const pid_t child = fork();
     if (child == 0) askForDescriptors(pair[1]);
     close(pair[1]);
-    const NotifyListener listener(receiveListener(pair[0]));
+    NotifyListener listener(receiveListener(pair[0]));
     const Alarms alarms;
     while (!listener.isOver()) {
       const std::optional<Notification> call = listener.receive();
