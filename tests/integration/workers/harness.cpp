@@ -32,6 +32,7 @@
 #include "protocol/rpc/descriptor.h"
 #include "sandbox/seccomp.h"
 #include "tests/absent.h"
+#include "tests/unit/sandbox/sandboxed_child.h"
 
 namespace factionos::test {
 namespace {
@@ -95,6 +96,10 @@ void takeListener() {
   if (kernel == Kernel::kNoMountNamespaces) forbidNamespaces("mnt");
   if (kernel == Kernel::kNoLandlock) forbidLandlock();
   if (kernel == Kernel::kListenerTaken) takeListener();
+  if (kernel == Kernel::kLandlock5) {
+    forbidNamespaces("user");
+    sandbox::testing::pretendAbi(5);
+  }
   const int high[] = {fcntl(line, F_DUPFD, 64), fcntl(events, F_DUPFD, 64), fcntl(home, F_DUPFD, 64)};
   for (int i = 0; i < 3; ++i) must(dup2(high[i], 3 + i) == 3 + i, "dup2");
   must(syscall(SYS_close_range, 6U, ~0U, 0U) == 0, "close_range");
@@ -569,7 +574,7 @@ std::vector<pid_t> descendants() {
   while (!open.empty()) {
     const pid_t pid = open.back();
     open.pop_back();
-    if (!isZombie(pid)) found.push_back(pid);
+    if (!isZombie(pid) && nameOf(pid) != sandbox::testing::kOldKernel) found.push_back(pid);
     for (const pid_t child : childrenOf(pid)) open.push_back(child);
   }
   return found;

@@ -33,6 +33,7 @@ enum class Kernel {
   kNoPidNamespaces,   // user.max_pid_namespaces = 0 there: the other kinds are to be had
   kNoMountNamespaces,
   kNoLandlock,     // its calls answer ENOSYS
+  kLandlock5,      // Landlock of ABI 5, which scopes neither signals nor abstract sockets; and no namespaces
   kListenerTaken,  // a filter around has a listener, as under WSL 2: another one is refused with EBUSY
 };
 

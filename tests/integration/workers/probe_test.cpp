@@ -19,6 +19,8 @@
 #include "harness.h"
 #include "protocol/rpc/descriptor.h"
 #include "protocol/schemas/probe.capnp.h"
+#include "sandbox/landlock.h"
+#include "tests/absent.h"
 
 namespace factionos::test {
 namespace {
@@ -52,8 +54,9 @@ struct Answer {
 // A broker whose [engines] names a program.
 class Apple {
  public:
-  Apple() : program(broker.world.outside + "/container") {}
-  explicit Apple(const std::string& lines) : Apple() {
+  explicit Apple(Kernel kernel = Kernel::kAsItIs)
+      : broker(kernel), program(broker.world.outside + "/container") {}
+  explicit Apple(const std::string& lines, Kernel kernel = Kernel::kAsItIs) : Apple(kernel) {
     write(script(lines));
     EXPECT_EQ(name(program), "");
   }
@@ -218,10 +221,40 @@ TEST(Probe, ADeadlineIsWithinItsRange) {
   }
 }
 
-TEST(Probe, NothingIsLeftOfAProgramWhoseWorkerIsGone) {
+// Where signals are scoped, and where children are walked until none is left.
+class ProbeOnKernels : public testing::TestWithParam<Kernel> {
+ protected:
+  void SetUp() override {
+    if (sandbox::landlockAbi() < sandbox::kAbiOfScopes) ABSENT("Landlock ABI 6");
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Kernels, ProbeOnKernels, testing::Values(Kernel::kAsItIs, Kernel::kLandlock5),
+                         [](const auto& each) {
+                           return each.param == Kernel::kAsItIs ? "Scoped" : "Walked";
+                         });
+
+TEST_P(ProbeOnKernels, TheTreeIsGoneWhenTheProgramWasHeard) {
+  const std::string children = "sleep 1000 & (setsid sleep 1000 &) ; (trap '' HUP TERM; sleep 1000 &) ; ";
+  const std::vector<std::pair<std::string, State>> ends = {
+      {children + kGood, State::ANSWERED},
+      {children + "exit 3", State::FAILED},
+      {children + "yes", State::NOT_UNDERSTOOD},
+      {children + "sleep 1000", State::TIMED_OUT},
+      {"sleeps() { sleep 1000 & (sleeps) & }; sleeps 2>/dev/null; sleep 1000", State::TIMED_OUT}};
+  for (const auto& [lines, state] : ends) {
+    Apple apple(lines, GetParam());
+    const unsigned abi = apple.broker.wait(apple.broker.launcher.supportRequest().send().then(
+        [](auto&& got) { return got.getSupport().getLandlockAbi(); }));
+    ASSERT_EQ(abi < static_cast<unsigned>(sandbox::kAbiOfScopes), GetParam() == Kernel::kLandlock5);
+    EXPECT_EQ(apple.ask(state == State::TIMED_OUT ? 500 : kPatient).state, state) << lines;
+    apple.expectSleepers(0);
+  }
+}
+
+TEST_P(ProbeOnKernels, TheTreeIsGoneWithItsWorker) {
   const std::string lines = "sleep 1000 & (setsid sleep 1000 &) ; echo > /dev/null; sleep 1000";
   for (const char* how : {"killed", "dropped", "line closed"}) {
-    Apple apple(lines);
+    Apple apple(lines, GetParam());
     Probe probe = apple.start();
     auto asked = Apple::asked(probe, kPatient).then([](Answer&&) {}, [](kj::Exception&&) {});
     for (int i = 0; i < 3000 && descendants().size() < 6;
@@ -235,10 +268,10 @@ TEST(Probe, NothingIsLeftOfAProgramWhoseWorkerIsGone) {
   }
 }
 
-TEST(Probe, NothingIsLeftWhenBrokerOrLauncherIsGone) {
+TEST_P(ProbeOnKernels, TheTreeIsGoneWithBrokerOrLauncher) {
   for (const char* how : {"broker", "launcher"}) {
     {
-      Apple apple("sleep 1000 & (setsid sleep 1000 &) ; sleep 1000");
+      Apple apple("sleep 1000 & (setsid sleep 1000 &) ; sleep 1000", GetParam());
       Probe probe = apple.start();
       auto asked = Apple::asked(probe, kPatient).then([](Answer&&) {}, [](kj::Exception&&) {});
       apple.expectSleepers(3);
@@ -346,8 +379,8 @@ int runOpenly(const std::string& program) {
 }
 
 // Each act ends the program with status 9 where it worked, as it does outside of the walls.
-TEST(ProbeProgram, ReachesNothingOfItsUser) {
-  Apple apple(kGood);
+TEST_P(ProbeOnKernels, TheProgramReachesNothingOfItsUser) {
+  Apple apple(kGood, GetParam());
   const auto& world = apple.broker.world;
   world.write(world.home + "/secret", "hunter2", 0600);
   world.write(world.outside + "/other", script("exit 0"), 0755);

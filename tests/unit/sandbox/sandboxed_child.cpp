@@ -59,6 +59,7 @@ Fd receiveListener(int socket) {
 [[noreturn]] void answerWith(int abi, int socket) {
   const int keep[] = {socket};
   closeAllBut(keep);
+  prctl(PR_SET_NAME, kOldKernel, 0, 0, 0);
   const Fd listener = receiveListener(socket);
   while (true) {
     pollfd waiting{listener.get(), POLLIN, 0};
@@ -228,7 +229,13 @@ void becomeOrdinary() {
 void pretendAbi(int abi) {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) _exit(1);
-  if (fork() == 0) answerWith(abi, pair[1]);
+  // Nobody's child, so that no keeper of a tree takes it for what was left of one.
+  const pid_t between = fork();
+  if (between == 0) {
+    if (fork() == 0) answerWith(abi, pair[1]);
+    _exit(0);
+  }
+  waitpid(between, nullptr, 0);
   SeccompPolicy policy;
   policy.unlisted = Verdict::allow();
   policy.foreignEntry = Verdict::allow();

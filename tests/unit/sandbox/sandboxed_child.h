@@ -65,6 +65,7 @@ void pretend(std::initializer_list<SeccompRule> rules);
 // long as somebody may ask. Everything else goes to the real kernel, which honours the lesser rights that the
 // answer leads to.
 void pretendAbi(int abi);
+inline constexpr const char* kOldKernel = "old-kernel";  // that process's name
 
 // An ordinary user, in a process that the test has forked: a fresh uid if the test runs as root.
 void becomeOrdinary();
