@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <set>
 
 #include <fcntl.h>
@@ -38,14 +39,45 @@ void putFiles(const Opened& opened, const ChangeSet& set, const std::string& mar
     if (file.after.there()) writer.put(file.path, file.after);
 }
 
-void putEntry(git_index* index, const TreeWriter& writer, const IndexEdit& edit) {
+// An index that is written, and what is marked in it as left out of the working tree: what was stays it,
+// whatever its entry becomes. Of what is new and not there it is what a checkout, or its undoing, makes no
+// file for, else what the patterns say, as by git's own reset.
+struct Written {
+  git_index* index;
+  TreeWriter writer;
+  LeftOut leftOut;
+  bool isCheckout = false;
+  std::set<std::string, std::less<>> files = {};
+
+  Written(const Opened& opened, git_index* written, const ChangeSet& set)
+      : index(written), writer(opened.repository, opened.workTree()), leftOut(opened, written) {
+    isCheckout = std::ranges::any_of(
+        set.refs, [](const RefEdit& ref) { return ref.name == "HEAD" && ref.after.starts_with("ref: "); });
+    for (const FileEdit& file : set.files) files.insert(file.path);
+  }
+
+  [[nodiscard]] std::uint16_t markOf(const IndexEdit& edit) const {
+    const std::string& path = edit.path;
+    const bool isFile = edit.after.stages[0].mode != GIT_FILEMODE_COMMIT;  // submodules have none to undo
+    const bool isNew = git_index_get_bypath(index, path.c_str(), GIT_INDEX_STAGE_NORMAL) == nullptr;
+    const bool marked = isNew && isCheckout && isFile
+                            ? !files.contains(path)
+                            : leftOut.of(path).value_or(isMarkedLeftOut(index, path));
+    return static_cast<std::uint16_t>(marked && !writer.isThere(path) ? GIT_INDEX_ENTRY_SKIP_WORKTREE : 0);
+  }
+};
+
+void putEntry(const Written& written, const IndexEdit& edit) {
+  git_index* index = written.index;
+  const std::uint16_t mark = written.markOf(edit);
   must(git_index_remove_bypath(index, edit.path.c_str()));
   for (int stage = 0; stage < 4; ++stage) {
     const FileState& state = edit.after.stages[stage];
     if (!state.there()) continue;
     git_index_entry entry;
     if (stage == 0) {
-      writer.describe(edit.path, state, entry);
+      written.writer.describe(edit.path, state, entry);
+      entry.flags_extended = mark;
     } else {
       entry = {};
       entry.path = edit.path.c_str();
@@ -59,15 +91,14 @@ void putEntry(git_index* index, const TreeWriter& writer, const IndexEdit& edit)
 }
 
 // Times and numbers of a file that is not what the entry says would hide that it differs.
-void putIndex(const Opened& opened, git_index* index, const ChangeSet& set) {
-  const TreeWriter writer(opened.repository, opened.workTree());
+void putIndex(const Written& written, const ChangeSet& set) {
   for (const IndexEdit& edit : set.index) {
-    putEntry(index, writer, edit);
+    putEntry(written, edit);
     const FileState& after = edit.after.stages[0];
     if (!after.there() || after.mode == GIT_FILEMODE_COMMIT) continue;
     FileState now;
     try {
-      now = writer.take(edit.path, Store::kDry);
+      now = written.writer.take(edit.path, Store::kDry);
     } catch (const Refusal&) {
     }
     if (now.there() && git_oid_equal(&now.id, &after.id) != 0) continue;
@@ -75,21 +106,22 @@ void putIndex(const Opened& opened, git_index* index, const ChangeSet& set) {
     entry.path = edit.path.c_str();
     entry.mode = after.mode;
     entry.id = after.id;
-    must(git_index_add(index, &entry));
+    entry.flags_extended = written.markOf(edit);
+    must(git_index_add(written.index, &entry));
   }
 }
 
 void carryOutPlanned(const Opened& opened, const Plan& plan, IndexLock* lock, const std::string& actionId,
                      const RefWriter& refs) {
   const ChangeSet& set = plan.set;
+  std::optional<Written> written;
+  if (lock != nullptr) written.emplace(opened, lock->index(), set);
   // In memory first: libgit2 refuses names here that must not be written anywhere.
-  if (lock != nullptr && set.files.empty()) putIndex(opened, lock->index(), set);
-  if (lock != nullptr && !set.files.empty()) {
-    for (const IndexEdit& edit : set.index)
-      putEntry(lock->index(), TreeWriter(opened.repository, opened.workTree()), edit);
-  }
+  if (written && set.files.empty()) putIndex(*written, set);
+  if (written && !set.files.empty())
+    for (const IndexEdit& edit : set.index) putEntry(*written, edit);
   putFiles(opened, set, actionId);
-  if (lock != nullptr && !set.files.empty()) putIndex(opened, lock->index(), set);
+  if (written && !set.files.empty()) putIndex(*written, set);
   if (lock != nullptr && !set.index.empty()) lock->commit();
   if (plan.removed) removeWorktree(opened, *plan.removed, actionId);
   if (plan.set.push) moveRemote(opened, *plan.set.push, actionId);

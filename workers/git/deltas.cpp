@@ -8,6 +8,7 @@
 #include "sandbox/entries.h"
 #include "workers/git/files.h"
 #include "workers/git/filters.h"
+#include "workers/git/sparse.h"
 #include "workers/git/suspects.h"
 
 namespace factionos::git {
@@ -32,11 +33,6 @@ struct Walking {
   Walk walk = Walk::kWhole;
 };
 
-bool leftOutBySparseCheckout(git_index* index, const char* path) {
-  const git_index_entry* entry = git_index_get_bypath(index, path, GIT_INDEX_STAGE_NORMAL);
-  return entry != nullptr && (entry->flags_extended & GIT_INDEX_ENTRY_SKIP_WORKTREE) != 0;
-}
-
 // A FIFO, a socket or a device, none of which libgit2 sees; to git itself it is the file, changed.
 bool isSpecial(int workTree, const std::string& path) {
   struct stat status {};
@@ -46,8 +42,7 @@ bool isSpecial(int workTree, const std::string& path) {
 
 void tellTracked(Walking& walking, const git_diff_delta& delta) {
   Change change{delta.old_file.path, {}, editOf(delta.status), isSubmodule(delta), false};
-  if (change.edit == schema::GitEdit::NONE || leftOutBySparseCheckout(walking.index, delta.old_file.path))
-    return;
+  if (change.edit == schema::GitEdit::NONE || isMarkedLeftOut(walking.index, delta.old_file.path)) return;
   if (change.edit == schema::GitEdit::MODIFIED && !change.submodule) {
     const FilterKind kind = filterOf(walking.repository, change.path);
     switch (judgeFiltered(walking.repository, kind, delta.old_file.id, walking.query.workTree, change.path)) {

@@ -4,6 +4,7 @@
 #include "workers/git/deltas.h"
 #include "workers/git/filters.h"
 #include "workers/git/operations.h"
+#include "workers/git/sparse.h"
 #include "workers/git/texts.h"
 #include "workers/git/tree_writer.h"
 
@@ -140,10 +141,7 @@ Diff toWorkTree(const Opened& opened, git_index* index) {
   git_diff_options options = plainOptions();
   options.payload = index;
   options.notify_cb = [](const git_diff*, const git_diff_delta* delta, const char*, void* payload) {
-    const git_index_entry* entry =
-        git_index_get_bypath(static_cast<git_index*>(payload), delta->old_file.path, GIT_INDEX_STAGE_NORMAL);
-    const bool leftOut = entry != nullptr && (entry->flags_extended & GIT_INDEX_ENTRY_SKIP_WORKTREE) != 0;
-    return leftOut ? 1 : 0;
+    return isMarkedLeftOut(static_cast<git_index*>(payload), delta->old_file.path) ? 1 : 0;
   };
   return make<Diff>(git_diff_index_to_workdir, opened.repository, index, &options);
 }

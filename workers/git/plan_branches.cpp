@@ -5,6 +5,7 @@
 #include "workers/git/deltas.h"
 #include "workers/git/filters.h"
 #include "workers/git/plan.h"
+#include "workers/git/sparse.h"
 
 namespace factionos::git {
 namespace {
@@ -19,21 +20,17 @@ FileState stateOf(const git_diff_file& file, bool there) {
   return there ? FileState{file.mode, file.id} : FileState{};
 }
 
-bool isSparse(git_index* index) {
-  for (std::size_t i = 0; i < git_index_entrycount(index); ++i) {
-    const git_index_entry* entry = git_index_get_byindex(index, i);
-    if ((entry->flags_extended & GIT_INDEX_ENTRY_SKIP_WORKTREE) != 0) return true;
-  }
-  return false;
-}
-
 // .gitattributes first: they say how what follows is written.
 bool before(const FileEdit& a, const FileEdit& b) {
   const auto attributes = [](const FileEdit& file) { return !file.path.ends_with(".gitattributes"); };
   return std::pair(attributes(a), a.path) < std::pair(attributes(b), b.path);
 }
 
+// Of what a sparse checkout leaves out the index alone changes; what lies there all the same is in the way.
 void addDifference(const Planning& planning, const git_oid& from, const git_oid& to, ChangeSet& set) {
+  const LeftOut leftOut(planning.opened, planning.index);
+  std::vector<FileEdit> leftOutFiles;
+  std::size_t unknown = 0;
   git_repository* repository = planning.opened.repository;
   const Tree a = treeOf(repository, from);
   const Tree b = treeOf(repository, to);
@@ -47,15 +44,20 @@ void addDifference(const Planning& planning, const git_oid& from, const git_oid&
     FileEdit file{delta.new_file.path, stateOf(delta.old_file, delta.status != GIT_DELTA_ADDED),
                   stateOf(delta.new_file, delta.status != GIT_DELTA_DELETED)};
     static_cast<void>(checkedPath(file.path));
-    if (file.after.there() && file.after.mode != GIT_FILEMODE_COMMIT)
+    const std::optional<bool> isLeftOut = leftOut.of(file.path);
+    if (!isLeftOut) ++unknown;
+    const bool written = !isLeftOut.value_or(false);
+    if (written && file.after.there() && file.after.mode != GIT_FILEMODE_COMMIT)
       mustNeedNoProgram(repository, file.path, to);
     IndexEdit entry{file.path, {}, {}};
     entry.before.stages[0] = file.before;
     entry.after.stages[0] = file.after;
     set.index.push_back(std::move(entry));
-    set.files.push_back(std::move(file));
+    (written ? set.files : leftOutFiles).push_back(std::move(file));
   }
+  if (unknown > 0) throw Refusal{"unavailable", "sparse_checkout", std::to_string(unknown)};
   std::ranges::sort(set.files, before);
+  mustNotOverwrite(planning, leftOutFiles);
 }
 
 }  // namespace
@@ -100,7 +102,6 @@ Plan planCheckout(const Planning& planning, schema::GitCheckout::Reader request)
       throw Refusal{"exists", "checked_out_elsewhere"};
   mustBeIdle(planning.opened);
   mustBeClean(planning);
-  if (isSparse(planning.index)) throw Refusal{"unavailable", "sparse_checkout"};
   const git_oid to = oidOf(there);
   addDifference(planning, head.commit, to, plan.set);
   mustBeFree(planning, plan.set.files);

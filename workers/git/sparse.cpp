@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "workers/git/files.h"
+
 namespace factionos::git {
 namespace {
 
@@ -35,12 +37,26 @@ class Presence {
   std::string absent_;
 };
 
+bool isOn(git_repository* repository, const char* key) {
+  const Config config = make<Config>(git_repository_config_snapshot, repository);
+  int on = 0;
+  return git_config_get_bool(&on, config.get(), key) == 0 && on != 0;
+}
+
+constexpr std::size_t kMostPatternBytes = std::size_t{1} << 20;
+
+// Names that are equal in spite of their letters are git's to compare.
+std::optional<Cone> coneOf(const Opened& opened) {
+  if (!isOn(opened.repository, "core.sparsecheckoutcone") || isOn(opened.repository, "core.ignorecase"))
+    return std::nullopt;
+  const auto text = readSmall(opened.place.gitDir.handle.get(), "info/sparse-checkout", kMostPatternBytes);
+  return text ? Cone::of(*text) : std::nullopt;
+}
+
 }  // namespace
 
 bool isSparseCheckout(git_repository* repository) {
-  const Config config = make<Config>(git_repository_config_snapshot, repository);
-  int sparse = 0;
-  return git_config_get_bool(&sparse, config.get(), "core.sparsecheckout") == 0 && sparse != 0;
+  return isOn(repository, "core.sparsecheckout");
 }
 
 void unmarkWhatIsThere(const Opened& opened, git_index* index) {
@@ -53,6 +69,25 @@ void unmarkWhatIsThere(const Opened& opened, git_index* index) {
     const_cast<git_index_entry*>(entry)->flags_extended &=
         static_cast<std::uint16_t>(~GIT_INDEX_ENTRY_SKIP_WORKTREE);
   }
+}
+
+LeftOut::LeftOut(const Opened& opened, git_index* index)
+    : index_(index), sparse_(isSparseCheckout(opened.repository)) {
+  if (sparse_) cone_ = coneOf(opened);
+}
+
+std::optional<bool> LeftOut::of(const std::string& path) const {
+  const git_index_entry* entry = git_index_get_bypath(index_, path.c_str(), GIT_INDEX_STAGE_NORMAL);
+  const bool marked = isMarkedLeftOut(index_, path);
+  if (!sparse_) return marked ? std::nullopt : std::optional(false);
+  if (!cone_) return entry == nullptr ? std::nullopt : std::optional(marked);
+  const bool leftOut = !cone_->holds(path);
+  return entry == nullptr || marked == leftOut ? std::optional(leftOut) : std::nullopt;
+}
+
+bool isMarkedLeftOut(git_index* index, const std::string& path) {
+  const git_index_entry* entry = git_index_get_bypath(index, path.c_str(), GIT_INDEX_STAGE_NORMAL);
+  return entry != nullptr && (entry->flags_extended & GIT_INDEX_ENTRY_SKIP_WORKTREE) != 0;
 }
 
 }  // namespace factionos::git

@@ -115,6 +115,13 @@ TreeWriter::There TreeWriter::at(const std::string& path) const {
   return S_ISREG(status.st_mode) || S_ISLNK(status.st_mode) ? There::kFile : There::kInTheWay;
 }
 
+bool TreeWriter::isThere(const std::string& path) const {
+  struct stat status {};
+  std::string name;
+  const sandbox::Fd parent = openParent(path, name);
+  return parent && fstatat(parent.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 void TreeWriter::makeParents(const std::string& path) const {
   for (std::size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
     const std::string directory = path.substr(0, slash);

@@ -25,6 +25,9 @@ class TreeWriter {
   enum class There { kNothing, kFile, kDirectory, kInTheWay };
   [[nodiscard]] There at(const std::string& path) const;
 
+  // Whether there is anything, and no symbolic link on the way.
+  [[nodiscard]] bool isThere(const std::string& path) const;
+
   // The blob as git would check it out, put in place at once; of a submodule an empty directory. Directories
   // are made as they are needed. One at its place goes with those in it, as far as they hold no file; what
   // does stays, and then this throws Refusal.
