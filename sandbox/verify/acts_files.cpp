@@ -4,7 +4,9 @@
 #include <cstring>
 
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -161,6 +163,20 @@ constexpr Act kActs[] = {
     {"change-mode", "change the mode of another file of this user",
      [](const World& world, Evidence&) -> long { return chmod(world.privateFile.c_str(), kOpened); },
      [](const World& world, const Evidence&) { return isOpened(world.privateFile); }},
+    {"change-mode-at", "change it by the call that names a directory as well",
+     [](const World& world, Evidence&) {
+       return syscall(SYS_fchmodat, AT_FDCWD, world.privateFile.c_str(), kOpened);
+     },
+     [](const World& world, const Evidence&) { return isOpened(world.privateFile); }},
+    {"change-flags", "change the flags of an open file",
+     [](const World&, Evidence&) -> long {
+       const long none = 0;
+       return ioctl(kLineDescriptor, FS_IOC_SETFLAGS, &none);
+     },
+     nullptr, Control::kEntry},
+    {"lease", "take a lease on an open file",
+     [](const World&, Evidence&) -> long { return fcntl(kLineDescriptor, F_SETLEASE, F_RDLCK); }, nullptr,
+     Control::kEntry},
     {"change-owner", "change the owner of another file of this user",
      [](const World& world, Evidence&) -> long {
        return chown(world.privateFile.c_str(), static_cast<uid_t>(-1), static_cast<gid_t>(-1));

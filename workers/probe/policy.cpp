@@ -4,6 +4,7 @@
 #include <string>
 
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/sockios.h>
 #include <seccomp.h>
 #include <sys/syscall.h>
@@ -36,8 +37,9 @@ sandbox::FileRules files(int program) {
 }
 
 // chmod fchmod fchmodat fchmodat2 chown lchown fchown fchownat utime utimes futimesat utimensat fsetxattr
-// fremovexattr: on whatever has this user for its owner, open or not; Landlock looks at none of them. Those
-// on extended attributes by path are refused to a command, too.
+// fremovexattr, ioctl FS_IOC_SETFLAGS FS_IOC_SETVERSION FS_IOC_FSSETXATTR: on whatever has this user for its
+// owner, open or not; Landlock looks at none of them. Those on extended attributes by path are refused to a
+// command, too.
 sandbox::Family attributes() {
   return {"attributes",
           {{SCMP_SYS(chmod), {}},
@@ -53,7 +55,15 @@ sandbox::Family attributes() {
            {SCMP_SYS(futimesat), {}},
            {SCMP_SYS(utimensat), {}},
            {SCMP_SYS(fsetxattr), {}},
-           {SCMP_SYS(fremovexattr), {}}}};
+           {SCMP_SYS(fremovexattr), {}},
+           {SCMP_SYS(ioctl), {sandbox::is32(1, FS_IOC_SETFLAGS)}},
+           {SCMP_SYS(ioctl), {sandbox::is32(1, FS_IOC_SETVERSION)}},
+           {SCMP_SYS(ioctl), {sandbox::is32(1, FS_IOC_FSSETXATTR)}}}};
+}
+
+// Whoever opens a file under a lease to write to it waits, 45 seconds if its holder likes.
+sandbox::Family leases() {
+  return {"leases", {{SCMP_SYS(fcntl), {sandbox::is32(1, F_SETLEASE)}}}};
 }
 
 // inotify_add_watch, which Landlock does not look at, and fcntl F_NOTIFY, the same on an open directory.
@@ -106,6 +116,8 @@ sandbox::Policy policy(int program, std::uint32_t userTasks) {
       sandbox::refuse(attributes(), EPERM, "modes, owners and times of any file of this user"));
   policy.seccomp.rules.push_back(
       sandbox::refuse(watching(), EPERM, "tells what others do in any directory that they may list"));
+  policy.seccomp.rules.push_back(
+      sandbox::refuse(leases(), EPERM, "would keep whoever updates the program waiting"));
   policy.traps = sandbox::Traps::kNone;
   return policy;
 }

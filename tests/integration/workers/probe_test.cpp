@@ -400,6 +400,8 @@ TEST_P(ProbeOnKernels, TheProgramReachesNothingOfItsUser) {
                      "/other' && chmod 755 '" + world.outside + "/other'"},
       {"change a mode", "chmod 711 '" + world.outside + "/other'"},
       {"change its own mode", "chmod 755 '" + apple.program + "'"},
+      {"take a lease on itself",
+       "perl -e 'open(F, \"<\", \"" + apple.program + "\") && fcntl(F, 1024, 0) or exit 1'"},
       {"change times", "touch -c '" + world.home + "/secret'"},
       {"start another", "'" + world.outside + "/other'"},
       {"connect", ": <>/dev/tcp/127.0.0.1/" + std::to_string(tcp.port())},
