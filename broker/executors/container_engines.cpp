@@ -1,5 +1,6 @@
 #include "broker/executors/container_engines.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "broker/core/log.h"
@@ -142,15 +143,21 @@ kj::Promise<EngineFacts> ContainerEngines::ask(EngineKind kind, std::string imag
                 auto gate = Gate::closed(late ? redaction::Literal("worker_timeout")
                                               : redaction::Literal("worker_lost"));
                 if (late) gate.status = schema::Posture::TIMEOUT;
-                return EngineFacts::without(kind, std::move(gate));
+                auto facts = EngineFacts::without(kind, std::move(gate));
+                facts.workerLost = !late;
+                return facts;
               });
             });
   });
 }
 
 kj::Promise<std::vector<EngineFacts>> ContainerEngines::facts(const std::string& image) {
-  if (const auto found = found_.find(image);
-      found != found_.end() && core_.timer.now() - found->second.at < kFreshFor)
+  // What its worker's death left untold is asked anew at once, of the next worker.
+  const auto isFresh = [this](const Found& found) {
+    return core_.timer.now() - found.at < kFreshFor &&
+           std::ranges::none_of(found.facts, &EngineFacts::workerLost);
+  };
+  if (const auto found = found_.find(image); found != found_.end() && isFresh(found->second))
     return found->second.facts;
   if (const auto found = asking_.find(image); found != asking_.end()) return found->second.addBranch();
   auto asked = kj::Vector<kj::Promise<EngineFacts>>();

@@ -40,7 +40,7 @@ class ContainerEngines final : private kj::TaskSet::ErrorHandler {
   kj::Promise<Taken> take(schema::EngineKind kind);
 
   // Of all kinds, configured or not, each bounded in time and independent of the others. What was found less
-  // than a moment ago is found again without asking.
+  // than a moment ago is found again without asking, unless a worker was lost over it.
   kj::Promise<std::vector<EngineFacts>> facts(const std::string& image);
   // As they were found last, without asking.
   std::vector<EngineFacts> lastFacts(const std::string& image) const;

@@ -30,6 +30,7 @@ struct EngineFacts {
   std::string imageId;  // "sha256:…", for comparing alone; empty: not told
   std::vector<audit::Label> providers;
   std::uint32_t leftovers = 0;
+  bool workerLost = false;  // while it was asked: the engine itself may well be there
 
   bool usable() const { return engine.ready() && isolation.ready(); }
   static EngineFacts from(schema::EngineKind kind, schema::EngineProbe::Reader probe);

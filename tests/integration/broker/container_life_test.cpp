@@ -86,6 +86,16 @@ TEST(ContainerLife, P80AWorkerThatIsKilledLeavesNothing) {
   EXPECT_EQ(agent.outcome("echo").at("/run/state"), "succeeded") << "the next one has a new worker";
 }
 
+// What it left untold is not held against the engine: the next worker is asked at once.
+TEST(ContainerLife, AWorkerThatDiesWhileItIsAskedRefusesNothingButWhatAskedIt) {
+  ContainerAgent agent;
+  agent.engineFile("die-at-probe");
+  const auto refused = agent.post("/v1/container/run", ContainerAgent::run("echo"));
+  EXPECT_EQ(refused.code(), "engine_unavailable") << refused.body;
+  EXPECT_EQ(agent.starts(), 0U);
+  EXPECT_EQ(agent.outcome("echo").at("/run/state"), "succeeded");
+}
+
 TEST(ContainerLife, AWorkerThatDiesAtTheStartLeavesNothing) {
   ContainerAgent agent;
   const auto reply = agent.post("/v1/container/run", ContainerAgent::run("die"));

@@ -3,7 +3,8 @@
 // worker would and speaks its interface.
 //
 // State: /tmp/factionos-stand-in-UID/TAG/, TAG being the image's; a file ACTION for each container, the file
-// image-id for what the image is by now, the file effects with a line for each start.
+// image-id for what the image is by now, the file effects with a line for each start. A file
+// die-at-probe ends the worker that is asked next, once.
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -245,6 +246,7 @@ class ContainersServer final : public schema::Containers::Server {
   kj::Promise<void> probe(ProbeContext context) override {
     const auto image = context.getParams().getImage();
     const auto folder = folderOf(image);
+    if (fs::remove(folder / "die-at-probe")) ::kill(getpid(), SIGKILL);
     const std::string name(image.cStr());
     auto probe = context.getResults().initProbe();
     const auto set = [](schema::Probe::Builder gate, bool there, const char* reason) {
