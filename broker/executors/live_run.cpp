@@ -94,7 +94,7 @@ kj::Promise<std::optional<Refused>> LiveRun::start(std::shared_ptr<EngineWorker>
             });
       })
       .catch_([this](kj::Exception&& exception) {
-        return engines_.whyLost(worker_, exception).then([this](Refused&& refused) {
+        return whyLost(exception).then([this](Refused&& refused) {
           if (misbehaved_) refused = {.code = schema::ProblemCode::WORKER_MISBEHAVED};
           return std::optional(std::move(refused));
         });
@@ -125,8 +125,13 @@ kj::Promise<RunEnding> LiveRun::watch() {
   return ending;
 }
 
+kj::Promise<Refused> LiveRun::whyLost(const kj::Exception& exception) {
+  if (!worker_) return Refused{.code = schema::ProblemCode::SANDBOX_UNAVAILABLE};
+  return engines_.whyLost(worker_, exception);
+}
+
 kj::Promise<RunEnding> LiveRun::lostWorker(kj::Exception&& exception) {
-  return engines_.whyLost(worker_, exception).then([this](Refused&& refused) {
+  return whyLost(exception).then([this](Refused&& refused) {
     const bool broke = misbehaved_ || refused.code == schema::ProblemCode::WORKER_MISBEHAVED;
     auto ending = endingOf(broke ? kWorkerMisbehaved : endReason_ != nullptr ? endReason_ : kWorkerLost);
     ending.unsettled = true;

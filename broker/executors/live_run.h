@@ -69,6 +69,8 @@ class LiveRun final : public kj::Refcounted, private kj::TaskSet::ErrorHandler {
   void received(schema::OutputStream stream, capnp::Data::Reader bytes, std::uint64_t dropped);
   void drained(std::uint64_t totalBytes, std::uint64_t droppedBytes);
   void misbehaved(redaction::Literal breach);
+  // Also of a worker that was let go of while its answer was still awaited.
+  kj::Promise<Refused> whyLost(const kj::Exception& exception);
   kj::Promise<RunEnding> lostWorker(kj::Exception&& exception);
   RunEnding judge(schema::ContainerOutcome::Reader outcome);
   RunEnding endingOf(const char* failure) const;
