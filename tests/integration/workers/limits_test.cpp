@@ -102,7 +102,7 @@ TEST(MemoryOfTmp, FilesInAPrivateVarTmpCountAsMemory) {
   auto limits = message.initRoot<schema::Limits>();
   limits.setMemoryBytes(std::uint64_t{64} << 20);
   const auto running = broker.start(
-      shell("head -c 30000000 /dev/zero > /tmp/a; head -c 30000000 /dev/zero > /var/tmp/b && echo made; "
+      shell("head -c 25000000 /dev/zero > /tmp/a; head -c 25000000 /dev/zero > /var/tmp/b && echo made; "
             "head -c 20000000 /dev/zero | tail -c 19000000 | sleep 60"),
       limits.asReader());
   EXPECT_EQ(running->finish().reason, schema::EndReason::LIMIT_MEMORY);
