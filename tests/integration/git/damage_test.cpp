@@ -167,6 +167,13 @@ TEST(GitDamage, ALooseObjectWithMoreBehindItOrOfAnotherSizeIsRefused) {
                 .status,
             0);
   EXPECT_TRUE(readEverything(repo, "claims more"));
+  // One that is larger than it claims, and one of a kind that packs alone have.
+  for (const char* object : {"b'commit 3\\0tree and more'", "b'OFS_DELTA 4\\0tree'"}) {
+    const std::string line =
+        "import sys,zlib; open(sys.argv[1],'wb').write(zlib.compress(" + std::string(object) + "))";
+    ASSERT_EQ(runIn(repo.folder(), {"python3", "-c", line, path}).status, 0);
+    EXPECT_TRUE(readEverything(repo, object));
+  }
   replace(path, whole);
   EXPECT_FALSE(readEverything(repo, "whole again"));
 }
