@@ -50,6 +50,19 @@ TEST(GitRefusal, ACommonDirectoryElsewhere) {
   EXPECT_EQ(repo.opened(), "repository_refused/common_directory_outside");
 }
 
+// Anybody can write its `.git`; only the repository says which working trees are its own.
+TEST(GitRefusal, ALinkedWorktreesFileInAnotherFolder) {
+  Repo repo;
+  const std::string tree = repo.broker.world.outside + "/tree";
+  const std::string other = repo.broker.world.outside + "/other";
+  git(repo.folder(), {"worktree", "add", "-q", tree});
+  repo.broker.world.write(other + "/.git", World::read(tree + "/.git"));
+  GitWorker control(repo.broker, tree, GitWorker::Access::READ, {repo.folder()});
+  EXPECT_EQ(control.denial, "");
+  GitWorker worker(repo.broker, other, GitWorker::Access::READ, {repo.folder()});
+  EXPECT_EQ(worker.denial, "repository_refused/worktree_link");
+}
+
 TEST(GitRefusal, AlternatesElsewhere) {
   Repo repo;
   const std::string other = repo.broker.world.outside + "/other";
