@@ -1,25 +1,15 @@
-#include "harness.h"
-
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <map>
 #include <sstream>
 #include <thread>
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sched.h>
-#include <seccomp.h>
-#include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -28,78 +18,16 @@
 
 #include <capnp/message.h>
 
+#include "harness_parts.h"
 #include "protocol/rpc/deadline.h"
 #include "protocol/rpc/descriptor.h"
-#include "sandbox/seccomp.h"
-#include "tests/absent.h"
-#include "tests/unit/sandbox/sandboxed_child.h"
 
 namespace factionos::test {
 namespace {
 
-constexpr uid_t kTestUser = 54321;
-
-void must(bool fact, const char* what) {
-  if (fact) return;
-  std::perror(what);
-  _exit(99);
-}
-
-void writeFile(const char* path, const std::string& text) {
-  const int file = open(path, O_WRONLY | O_CLOEXEC);
-  must(file >= 0 && write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()), path);
-  close(file);
-}
-
-// In a user namespace of its own, whose count of further ones of that kind is then set to 0: the kernel's own
-// refusal. Where there is none to be had, nothing is left to do.
-void forbidNamespaces(const char* kind) {
-  if (!hasNamespaces()) return;
-  const std::string user = std::to_string(getuid());
-  const std::string group = std::to_string(getgid());
-  must(unshare(CLONE_NEWUSER) == 0, "unshare");
-  writeFile("/proc/self/setgroups", "deny");
-  writeFile("/proc/self/uid_map", user + " " + user + " 1");
-  writeFile("/proc/self/gid_map", group + " " + group + " 1");
-  writeFile((std::string("/proc/sys/user/max_") + kind + "_namespaces").c_str(), "0");
-}
-
-void forbidLandlock() {
-  must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");
-  scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
-  for (const int number : {444, 445, 446})
-    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), number, 0) == 0, "rule");
-  must(seccomp_load(filter) == 0, "load");
-}
-
-// Nobody answers on it, and nobody calls what it hears of. It is a listener as long as a process holds it: a
-// child, until this one ends.
-void takeListener() {
-  sandbox::SeccompPolicy policy;
-  policy.unlisted = sandbox::Verdict::allow();
-  policy.foreignEntry = sandbox::Verdict::allow();
-  policy.rules = {sandbox::notify({"nobody's", {{SYS_acct, {}}}}, "test")};
-  must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");
-  const pid_t parent = getpid();
-  const int listener = sandbox::loadProgram(sandbox::compile(policy), sandbox::Listener::kWanted);
-  must(listener >= 0, "listener");
-  if (fork() != 0) return;
-  must(dup2(listener, 0) == 0 && syscall(SYS_close_range, 1U, ~0U, 0U) == 0, "close_range");
-  while (kill(parent, 0) == 0) usleep(10'000);
-  _exit(0);
-}
-
 // What factionosd does: the line on 3, events on 4, the home on 5, and nothing else.
 [[noreturn]] void becomeLauncher(Kernel kernel, int line, int events, int home) {
-  if (kernel == Kernel::kNoUserNamespaces) forbidNamespaces("user");
-  if (kernel == Kernel::kNoPidNamespaces) forbidNamespaces("pid");
-  if (kernel == Kernel::kNoMountNamespaces) forbidNamespaces("mnt");
-  if (kernel == Kernel::kNoLandlock) forbidLandlock();
-  if (kernel == Kernel::kListenerTaken) takeListener();
-  if (kernel == Kernel::kLandlock5) {
-    forbidNamespaces("user");
-    sandbox::testing::pretendAbi(5);
-  }
+  takeAway(kernel);
   const int high[] = {fcntl(line, F_DUPFD, 64), fcntl(events, F_DUPFD, 64), fcntl(home, F_DUPFD, 64)};
   for (int i = 0; i < 3; ++i) must(dup2(high[i], 3 + i) == 3 + i, "dup2");
   must(syscall(SYS_close_range, 6U, ~0U, 0U) == 0, "close_range");
@@ -136,126 +64,7 @@ void fill(schema::CommandSpec::Builder spec, const CommandLine& command, const s
   spec.setHasMountNamespace(command.story == Story::kNamespaces);
 }
 
-struct Wish {
-  pid_t pid =
-      0;  // whose descriptors; 0: a file of another user is to be written, or what is there given away
-  bool give = false;
-  std::size_t size = 0;
-  char path[256] = {};
-};
-
-constexpr uid_t kAnother = 54322;
-
-void giveAway(const Wish& wish) {
-  must(chmod(wish.path, 0777) == 0 && lchown(wish.path, kAnother, kAnother) == 0, wish.path);
-}
-
-void writeForAnother(int line, const Wish& wish) {
-  std::string content(wish.size, '\0');
-  must(recv(line, content.data(), content.size(), MSG_WAITALL) == static_cast<ssize_t>(content.size()),
-       "content");
-  const int file = open(wish.path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
-  must(file >= 0 && write(file, content.data(), content.size()) == static_cast<ssize_t>(content.size()) &&
-           ftruncate(file, static_cast<off_t>(content.size())) == 0 && fchown(file, kAnother, kAnother) == 0,
-       wish.path);
-  close(file);
-}
-
-// The helper of descriptorsOf() and writeAsAnother(): answers with lines, an empty one at the end.
-int helperLine = -1;
-pid_t helperPid = 0;
-
-[[noreturn]] void listDescriptors(int line) {
-  for (Wish wish; recv(line, &wish, sizeof wish, MSG_WAITALL) == sizeof wish;) {
-    const pid_t pid = wish.pid;
-    if (pid == 0 && !wish.give) writeForAnother(line, wish);
-    if (pid == 0 && wish.give) giveAway(wish);
-    std::map<int, std::string> found;
-    std::error_code ignored;
-    for (const auto& entry :
-         std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd", ignored)) {
-      found[std::stoi(entry.path().filename())] =
-          std::filesystem::read_symlink(entry.path(), ignored).string();
-    }
-    std::string text;
-    for (const auto& [number, target] : found) text += std::to_string(number) + " " + target + "\n";
-    text += "\n";
-    must(write(line, text.data(), text.size()) == static_cast<ssize_t>(text.size()), "answer");
-  }
-  _exit(0);
-}
-
-void startHelper() {
-  int ends[2];
-  must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, "socketpair");
-  helperPid = fork();
-  must(helperPid >= 0, "fork");
-  if (helperPid == 0) {
-    close(ends[0]);
-    listDescriptors(ends[1]);
-  }
-  close(ends[1]);
-  helperLine = ends[0];
-}
-
 }  // namespace
-
-namespace {
-std::string answer() {
-  std::string text;
-  while (text != "\n" && !text.ends_with("\n\n")) {
-    char buffer[4096];
-    const ssize_t got = read(helperLine, buffer, sizeof buffer);
-    must(got > 0, "helper");
-    text.append(buffer, static_cast<std::size_t>(got));
-  }
-  return text;
-}
-}  // namespace
-
-bool writeAsAnother(const std::string& path, const std::string& content) {
-  if (helperLine < 0) return false;
-  Wish wish;
-  wish.size = content.size();
-  path.copy(wish.path, sizeof wish.path - 1);
-  must(write(helperLine, &wish, sizeof wish) == sizeof wish, "ask");
-  must(write(helperLine, content.data(), content.size()) == static_cast<ssize_t>(content.size()), "ask");
-  answer();
-  return true;
-}
-
-bool giveToAnother(const std::string& path) {
-  if (helperLine < 0) return false;
-  Wish wish;
-  wish.give = true;
-  path.copy(wish.path, sizeof wish.path - 1);
-  must(write(helperLine, &wish, sizeof wish) == sizeof wish, "ask");
-  answer();
-  return true;
-}
-
-std::optional<std::vector<std::string>> descriptorsOf(pid_t pid) {
-  if (helperLine < 0) return std::nullopt;
-  Wish wish;
-  wish.pid = pid;
-  must(write(helperLine, &wish, sizeof wish) == sizeof wish, "ask");
-  std::vector<std::string> lines;
-  std::istringstream list(answer());
-  for (std::string line; std::getline(list, line) && !line.empty();) lines.push_back(line);
-  return lines;
-}
-
-void becomeOrdinaryUser() {
-  if (getuid() == 0) {
-    startHelper();
-    must(setgroups(0, nullptr) == 0, "setgroups");
-    must(setresgid(kTestUser, kTestUser, kTestUser) == 0, "setresgid");
-    must(setresuid(kTestUser, kTestUser, kTestUser) == 0, "setresuid");
-    must(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0, "dumpable");
-    setenv("HOME", "/nonexistent", 1);
-  }
-  must(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0, "subreaper");
-}
 
 World::World() {
   std::string pattern = "/tmp/factionos-test-XXXXXX";
@@ -540,103 +349,6 @@ std::unique_ptr<Running> Broker::start(const CommandLine& command) {
 
 Result Broker::run(const CommandLine& command) {
   return start(command)->finish();
-}
-
-std::vector<pid_t> childrenOf(pid_t parent) {
-  std::vector<pid_t> children;
-  const std::string tasks = "/proc/" + std::to_string(parent) + "/task";
-  std::error_code ignored;
-  for (const auto& task : std::filesystem::directory_iterator(tasks, ignored)) {
-    std::istringstream list(World::read(task.path().string() + "/children"));
-    for (pid_t child = 0; list >> child;) children.push_back(child);
-  }
-  return children;
-}
-
-std::string nameOf(pid_t pid) {
-  std::string name = World::read("/proc/" + std::to_string(pid) + "/comm");
-  while (!name.empty() && name.back() == '\n') name.pop_back();
-  return name;
-}
-
-namespace {
-bool isZombie(pid_t pid) {
-  const std::string status = World::read("/proc/" + std::to_string(pid) + "/stat");
-  const std::size_t name = status.rfind(')');
-  return name == std::string::npos || status[name + 2] == 'Z' || status[name + 2] == 'X';
-}
-}  // namespace
-
-std::vector<pid_t> descendants() {
-  std::vector<pid_t> found;
-  std::vector<pid_t> open = childrenOf(getpid());
-  std::erase(open, helperPid);
-  while (!open.empty()) {
-    const pid_t pid = open.back();
-    open.pop_back();
-    if (!isZombie(pid) && nameOf(pid) != sandbox::testing::kOldKernel) found.push_back(pid);
-    for (const pid_t child : childrenOf(pid)) open.push_back(child);
-  }
-  return found;
-}
-
-void expectNothingAlive() {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-  std::vector<pid_t> left = descendants();
-  while (!left.empty() && std::chrono::steady_clock::now() < end) {
-    siginfo_t info{};
-    waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT);
-    poll(nullptr, 0, 5);
-    left = descendants();
-  }
-  std::string names;
-  for (const pid_t pid : left) names += nameOf(pid) + " ";
-  EXPECT_TRUE(left.empty()) << "still alive: " << names;
-}
-
-bool hasNamespaces() {
-  static const bool has = [] {
-    const pid_t child = fork();
-    // Some systems grant the user namespace and refuse what it is for.
-    if (child == 0)
-      _exit(unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
-                    mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0
-                ? 0
-                : 1);
-    int status = 1;
-    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  }();
-  return has;
-}
-
-bool refusesConnections(std::uint16_t port) {
-  const rpc::OwnFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
-         errno == ECONNREFUSED;
-}
-
-bool hasProgram(const std::string& name) {
-  for (const char* directory : {"/usr/local/bin/", "/usr/bin/", "/bin/"}) {
-    if (access((directory + name).c_str(), X_OK) == 0) return true;
-  }
-  return false;
-}
-
-bool lacks(const char* feature) {
-  if (mustHaveAll()) {
-    ADD_FAILURE() << "this machine must have " << feature;
-    return false;
-  }
-  std::cerr << "skipped: this machine has no " << feature << "\n";
-  return true;
-}
-
-std::string storyName(const testing::TestParamInfo<Story>& info) {
-  return info.param == Story::kNamespaces ? "Namespaces" : "NoNamespaces";
 }
 
 }  // namespace factionos::test
