@@ -1,5 +1,6 @@
 #include "workers/git/deltas.h"
 
+#include <cerrno>
 #include <exception>
 
 #include <fcntl.h>
@@ -60,12 +61,13 @@ void tellTracked(Walking& walking, const git_diff_delta& delta) {
 }
 
 // Whether anything below a directory is neither tracked nor ignored: libgit2 looks at its first level alone.
-// A repository of its own is one thing.
+// A repository of its own is one thing. What can't be looked at may hold anything.
 bool holdsUntracked(Walking& walking, const std::string& directory) {
   if (walking.patience.over()) return true;
   const sandbox::DirectoryStream stream =
       sandbox::streamOf(openBeneath(walking.query.workTree, directory, O_RDONLY | O_DIRECTORY));
-  while (const dirent* entry = stream ? sandbox::nextEntry(stream.get()) : nullptr) {
+  if (!stream) return errno != ENOENT;
+  while (const dirent* entry = sandbox::nextEntry(stream.get())) {
     const std::string path = directory + entry->d_name;
     if (std::string_view(entry->d_name) == ".git") return true;
     int ignored = 0;

@@ -126,6 +126,26 @@ LinkedTree held(const Opened& opened, const WorktreeRow& row) {
   return tree;
 }
 
+// Folders that can't be looked into, ignored ones aside: to git and to libgit2 they hold nothing.
+std::size_t closedFolders(const Opened& opened, const std::string& folder, Patience& patience) {
+  if (patience.over()) throw Refusal{"timed_out", "worktree"};
+  const sandbox::DirectoryStream stream =
+      sandbox::streamOf(openBeneath(opened.workTree(), folder, O_RDONLY | O_DIRECTORY));
+  if (!stream) return errno == ENOENT ? 0 : 1;
+  std::size_t count = 0;
+  while (const dirent* entry = sandbox::nextEntry(stream.get())) {
+    if (std::string_view(entry->d_name) == ".git") continue;
+    struct stat status {};
+    const bool told = fstatat(dirfd(stream.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0;
+    if (told ? !S_ISDIR(status.st_mode) : errno == ENOENT) continue;
+    const std::string path = folder == "." ? entry->d_name : folder + "/" + entry->d_name;
+    int ignored = 0;
+    must(git_ignore_path_is_ignored(&ignored, opened.repository, path.c_str()));
+    if (ignored == 0) count += told ? closedFolders(opened, path, patience) : 1;
+  }
+  return count;
+}
+
 }  // namespace
 
 std::string LinkedTree::basis() const {
@@ -152,6 +172,7 @@ LinkedTree judgedWorktree(const Opened& opened, const WorktreeRow& row, Patience
       repository.get(), index.get(), {schema::Untracked::ALL, other.workTree(), {}}, patience,
       [&changed](const Change&) { ++changed; }, [&changed](std::string_view) { ++changed; });
   if (walk == Walk::kCutShort) throw Refusal{"timed_out", "worktree"};
+  changed += closedFolders(other, ".", patience);
   if (changed > 0) throw Refusal{"not_clean", "worktree", std::to_string(changed)};
   return tree;
 }

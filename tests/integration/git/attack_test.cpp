@@ -17,17 +17,6 @@ namespace {
 using Access = GitWorker::Access;
 using Change = schema::GitChange::Builder;
 
-auto addTree(const std::string& name, const std::string& directory, const std::string& branch = {}) {
-  return [=](Change change) {
-    auto request = change.initWorktreeAdd();
-    request.setName(name.c_str());
-    request.setDirectory(directory.c_str());
-    if (!branch.empty()) request.setBranch(branch.c_str());
-  };
-}
-auto removeTree(const std::string& name) {
-  return [=](Change change) { change.initWorktreeRemove().setName(name.c_str()); };
-}
 auto createBranch(const std::string& name) {
   return [=](Change change) { change.initBranchCreate().setBranch(name.c_str()); };
 }

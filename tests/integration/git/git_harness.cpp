@@ -109,6 +109,20 @@ std::function<void(schema::GitChange::Builder)> checkOut(const std::string& bran
   return [branch](schema::GitChange::Builder change) { change.initCheckout().setBranch(branch.c_str()); };
 }
 
+std::function<void(schema::GitChange::Builder)> addTree(const std::string& name, const std::string& directory,
+                                                        const std::string& branch) {
+  return [=](schema::GitChange::Builder change) {
+    auto request = change.initWorktreeAdd();
+    request.setName(name.c_str());
+    request.setDirectory(directory.c_str());
+    if (!branch.empty()) request.setBranch(branch.c_str());
+  };
+}
+
+std::function<void(schema::GitChange::Builder)> removeTree(const std::string& name) {
+  return [name](schema::GitChange::Builder change) { change.initWorktreeRemove().setName(name.c_str()); };
+}
+
 GitWorker::GitWorker(Broker& broker, const std::string& workspace, Access access,
                      const std::vector<std::string>& roots)
     : broker_(broker) {

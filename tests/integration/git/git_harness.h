@@ -31,6 +31,9 @@ std::string tip(const std::string& folder, const std::string& name = "HEAD");
 
 // What GitWorker::change() and prepare() are asked for.
 std::function<void(schema::GitChange::Builder)> checkOut(const std::string& branch);
+std::function<void(schema::GitChange::Builder)> addTree(const std::string& name, const std::string& directory,
+                                                        const std::string& branch = {});
+std::function<void(schema::GitChange::Builder)> removeTree(const std::string& name);
 
 // A worker with a repository.
 class GitWorker {
