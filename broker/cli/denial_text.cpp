@@ -38,6 +38,8 @@ std::string_view wayFor(std::string_view operation, std::string_view target) {
 }  // namespace
 
 std::string denialSentence(std::string_view operation, std::string_view target, std::uint64_t count) {
+  if (operation == "further")
+    return "denied: more kinds than are told apart, " + std::to_string(count) + " times.";
   std::string text = "denied: ";
   if (operation.starts_with(kCall)) {
     text += "the call " + std::string(operation.substr(kCall.size()));

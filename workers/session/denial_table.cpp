@@ -1,5 +1,7 @@
 #include "workers/session/denial_table.h"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <ctime>
 #include <new>
@@ -18,6 +20,21 @@ namespace factionos::session {
 namespace {
 
 constexpr std::uint64_t kUsed = std::uint64_t{1} << 63;
+constexpr Denial kFurther{DeniedOperation::kCall, DenialSource::kSeccomp, DeniedPlace::kNone, 0xffff};
+// Held back for protected names: whoever makes up other kinds must not push those out of sight.
+constexpr std::size_t kRowsOfProtected = 24;
+
+bool isOfProtected(const Denial& denial) {
+  return denial.place == DeniedPlace::kProtected || denial.place == DeniedPlace::kProtectedByGit;
+}
+
+// Families without a name of ours are one.
+Denial counted(const Denial& denial) {
+  constexpr std::array kNamed = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET};
+  if (denial.place != DeniedPlace::kNetwork || std::ranges::find(kNamed, denial.detail) != kNamed.end())
+    return denial;
+  return {denial.operation, denial.source, denial.place, AF_UNSPEC};
+}
 
 std::uint64_t keyOf(const Denial& denial) {
   return kUsed | (static_cast<std::uint64_t>(denial.operation) << 32) |
@@ -55,7 +72,7 @@ std::string familyLabel(std::uint16_t family) {
     case AF_PACKET:
       return "network:packet";
     default:
-      return "network:family-" + std::to_string(family);
+      return "network:other";
   }
 }
 
@@ -76,15 +93,17 @@ DenialTable::~DenialTable() {
 }
 
 void DenialTable::add(const Denial& denial) noexcept {
-  const std::uint64_t key = keyOf(denial);
+  const std::uint64_t key = keyOf(counted(denial));
+  const std::size_t end = isOfProtected(denial) ? kDenialRows : kDenialRows - kRowsOfProtected;
   std::size_t at = 0;
-  while (at < kDenialRows && shared_->rows[at].key != 0 && shared_->rows[at].key != key) ++at;
+  while (at < end && shared_->rows[at].key != 0 && shared_->rows[at].key != key) ++at;
+  if (at == end) at = kDenialRows;
   Row& row = shared_->rows[at];
   const std::int64_t now = nowMs();
   row.lastMs = now;
   if (row.count.fetch_add(1) == 0) {
     row.firstMs = now;
-    row.key = at < kDenialRows ? key : keyOf({});
+    row.key = at < kDenialRows ? key : keyOf(kFurther);
   }
   if (shared_->told.exchange(1) != 0) return;
   const std::uint64_t one = 1;
@@ -122,7 +141,7 @@ std::string operationLabel(const Denial& denial) {
     case DeniedOperation::kCall:
       break;
   }
-  return "syscall:" + sandbox::callName(denial.detail);
+  return denial.detail == kFurther.detail ? "further" : "syscall:" + sandbox::callName(denial.detail);
 }
 
 std::string sourceLabel(const Denial& denial) {

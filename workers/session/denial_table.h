@@ -43,7 +43,7 @@ enum class DeniedPlace : std::uint8_t {
   kProcess,
   kSystem,
   kOutside,
-  kNetwork,  // detail: the address family
+  kNetwork,  // detail: the address family; all without a name of ours are counted as one
 };
 
 struct Denial {
@@ -60,7 +60,8 @@ struct DenialCount {
   std::int64_t lastMs = 0;
 };
 
-inline constexpr std::size_t kDenialRows = 64;  // further kinds are counted together, as kCall on kNone
+// Kinds that are told apart; further ones are counted together, as "further" on "kernel".
+inline constexpr std::size_t kDenialRows = 64;
 
 // Made before the fork that separates its two users; each sees what the other does. One writes, one reads.
 class DenialTable {

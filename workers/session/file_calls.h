@@ -48,7 +48,7 @@ class FileCalls {
   void open(const Caller& caller, int directory, unsigned path, Opening opening);
   void openHere(const Caller& caller, Walk& walk, Location& location, Opening opening);
   void openTerminal(const Caller& caller, const Opening& opening);
-  void openLater(const Caller& caller, const Location& location, const Opening& opening) const;
+  void openLater(const Caller& caller, Location& location, const Opening& opening) const;
   bool mayOpen(const Caller& caller, const Location& location, Opening& opening);
   enum class Giver : std::uint8_t { kGofer, kWaiting };
   void give(const Caller& caller, sandbox::Fd file, const Opening& opening, Giver giver) const;

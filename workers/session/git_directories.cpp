@@ -12,12 +12,26 @@
 namespace factionos::session {
 namespace {
 
-// Of a repository, where no other can lie. By name: a mark that a command could put there, such as a HEAD,
-// must not hide what lies below.
+// Of a repository, where no other lies unless it is called so: directly in an area any name is a
+// repository's, or begins one, and further down it tells by what it holds. A command could put that there,
+// too, and has more kept then, not less; what is kept it can't take away.
 constexpr std::array<std::string_view, 8> kOwnParts = {"objects", "refs", "logs",     "info",
                                                        "hooks",   "lfs",  "rr-cache", "branches"};
 
+constexpr std::array<std::string_view, 2> kAreas = {"modules", "worktrees"};
+
+bool isOneOf(const auto& list, std::string_view name) {
+  return std::ranges::find(list, name) != list.end();
+}
+
+bool holdsSettings(int workspace, const std::string& path) {
+  return std::ranges::any_of(std::array{"/config", "/commondir", "/hooks"}, [&](const char* name) {
+    return static_cast<bool>(openBeneath(workspace, path + name, O_PATH | O_NOFOLLOW));
+  });
+}
+
 std::vector<std::string> subdirectories(int workspace, const std::string& path) {
+  const bool isArea = isOneOf(kAreas, std::string_view(path).substr(path.rfind('/') + 1));
   const sandbox::DirectoryStream stream =
       sandbox::streamOf(openBeneath(workspace, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   if (!stream) return {};
@@ -25,8 +39,10 @@ std::vector<std::string> subdirectories(int workspace, const std::string& path) 
   while (const dirent* entry = sandbox::nextEntry(stream.get())) {
     const std::string_view name = static_cast<const char*>(entry->d_name);
     const bool directoryPerhaps = entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
-    if (directoryPerhaps && std::ranges::find(kOwnParts, name) == kOwnParts.end())
-      found.push_back(path + "/" + std::string(name));
+    if (!directoryPerhaps) continue;
+    std::string below = path + "/" + std::string(name);
+    if (isArea || !isOneOf(kOwnParts, name) || holdsSettings(workspace, below))
+      found.push_back(std::move(below));
   }
   return found;
 }

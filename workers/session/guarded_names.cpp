@@ -9,6 +9,7 @@ namespace {
 
 // What git reads as its own repository's settings below here, whether it is there yet or not.
 constexpr std::array<std::string_view, 2> kRepositories = {".git/modules", ".git/worktrees"};
+constexpr std::array<std::string_view, 2> kAreas = {"modules", "worktrees"};
 constexpr std::array<std::string_view, 4> kSettings = {"config", "config.worktree", "commondir", "hooks"};
 // Of a repository, where names are free: a branch may be called config.
 constexpr std::array<std::string_view, 6> kFree = {"objects", "refs", "logs", "info", "lfs", "rr-cache"};
@@ -34,9 +35,11 @@ Place placeOf(std::string_view path) {
       std::ranges::find_if(kRepositories, [path](auto each) { return path == each || isBelow(path, each); });
   if (area == kRepositories.end()) return Place::kElsewhere;
   std::string_view rest = path.substr(std::min(area->size() + 1, path.size()));
-  // The first part is a repository's name, or begins one: a work tree may be called logs.
-  for (bool first = true; !rest.empty(); first = false) {
-    const std::string_view part = rest.substr(0, rest.find('/'));
+  // The first part is a repository's name, or begins one: a work tree may be called logs. So is what follows
+  // the area of a submodule's own.
+  std::string_view part;
+  for (bool first = true; !rest.empty(); first = isOneOf(kAreas, part)) {
+    part = rest.substr(0, rest.find('/'));
     if (isOneOf(kSettings, part)) return Place::kInSettings;
     if (!first && isOneOf(kFree, part)) return Place::kInFree;
     rest.remove_prefix(std::min(part.size() + 1, rest.size()));
@@ -45,6 +48,10 @@ Place placeOf(std::string_view path) {
 }
 
 }  // namespace
+
+bool isSettingsByForm(std::string_view path) {
+  return placeOf(path) == Place::kInSettings;
+}
 
 GuardedNames::GuardedNames(std::string workspace, const ProtectedPaths& paths, Mounted mounted)
     : workspace_(std::move(workspace)) {
@@ -92,7 +99,9 @@ std::optional<Refusal> GuardedNames::judgeInside(std::string_view path, Change c
     if (itself) break;
   }
   const Place place = placeOf(path);
-  if (place == Place::kInSettings || (place == Place::kRepository && change == Change::kBring))
+  // What was a part of a repository, where names are free, would become a repository's name in an area.
+  const bool toArea = change == Change::kShift && isOneOf(kAreas, path.substr(path.rfind('/') + 1));
+  if (place == Place::kInSettings || (place == Place::kRepository && (change == Change::kBring || toArea)))
     return refusal({}, change, false, false);
   return std::nullopt;
 }

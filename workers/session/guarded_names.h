@@ -29,6 +29,10 @@ struct Refusal {
   Denial denial;
 };
 
+// Whether `path`, relative to the workspace, is known without a list as what a submodule or linked work tree
+// is configured by, or lies in that.
+bool isSettingsByForm(std::string_view path);
+
 class GuardedNames {
  public:
   // `workspace` is absolute and real.

@@ -77,7 +77,9 @@ int Walk::settle(sandbox::Fd start, std::string path, Location& location) {
   location.directory = realPath(location.parent.get());
   location.file.reset();
   // Removed meanwhile, or so deep that nobody could say what lies there.
-  return location.directory.empty() ? ENOENT : 0;
+  if (location.directory.empty()) return ENOENT;
+  // The kernel lets this process see of itself what it would not let the caller see.
+  return processOf(location.directory) == getpid() ? EACCES : 0;
 }
 
 // The kernel walks where no link is in the way, which is nearly always; whether there was one is seen by

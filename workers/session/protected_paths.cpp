@@ -17,6 +17,7 @@
 #include "sandbox/setup_error.h"
 #include "workers/session/git_config.h"
 #include "workers/session/git_directories.h"
+#include "workers/session/guarded_names.h"
 #include "workers/session/resolve.h"
 #include "workers/session/system_paths.h"
 
@@ -81,12 +82,6 @@ std::string below(const std::string& directory, const std::string& path) {
   return directory.empty() || path.front() == '/' ? path : directory + "/" + path;
 }
 
-// Settings of submodules and linked work trees that are not there yet: GuardedNames knows them when it sees
-// them.
-bool isKeptByForm(std::string_view path) {
-  return path.starts_with(".git/modules/") || path.starts_with(".git/worktrees/");
-}
-
 class Finder {
  public:
   explicit Finder(int workspace) : workspace_(workspace), root_(realPath(workspace)) {}
@@ -101,10 +96,20 @@ class Finder {
       add(".git/worktrees", Guard::kReadOnly);
     }
     for (const std::string& git : repositories.value_or(std::vector{std::string(kGit)})) addRepository(git);
+    addRoot();
     return collect();
   }
 
  private:
+  // Without a .git that git accepts, it takes for a repository what has these three, and its settings from
+  // beside them. Where one of them is not there it is kept from coming.
+  void addRoot() {
+    for (const char* name : {"HEAD", "objects", "refs"}) {
+      if (!openBeneath(workspace_, name, O_PATH | O_NOFOLLOW)) return keep(name, Keep::kWhole, kLinks);
+    }
+    addRepository("");
+  }
+
   void addRepository(const std::string& git) {
     for (const char* name : {"config", "config.worktree", "commondir", "hooks"})
       add(below(git, name), Guard::kReadOnly);
@@ -143,7 +148,7 @@ class Finder {
     // Where there is no repository none may come to be: its settings would be the command's.
     const bool place = guard == Guard::kMountPoint && openBeneath(workspace_, inside, O_PATH | O_DIRECTORY);
     const bool there(openBeneath(workspace_, inside, O_PATH | O_NOFOLLOW));
-    if (there || !isKeptByForm(inside)) keep(inside, place ? Keep::kPlace : Keep::kWhole, kLinks);
+    if (there || !isSettingsByForm(inside)) keep(inside, place ? Keep::kPlace : Keep::kWhole, kLinks);
     if (!there) return;
     const std::string target = resolve(inside);
     if (target != inside) result_.linked = true;

@@ -218,6 +218,51 @@ TEST_P(ProtectedNames, SettingsOfSubmodulesAndWorkTreesDoNotComeToBe) {
   EXPECT_FALSE(World::exists(inWorkspace(box, ".git/modules/lib/hooks")));
 }
 
+// A submodule or a work tree may be called as a part of a repository is.
+TEST_P(ProtectedNames, SettingsOfASubmoduleAreKeptWhateverItIsCalled) {
+  Box box(GetParam());
+  box.world().write(inWorkspace(box, ".git/config"), "[core]\n");
+  for (const char* const name : {".git/modules/logs", ".git/modules/deep/refs", ".git/worktrees/info"}) {
+    const std::string own = name;
+    box.world().write(inWorkspace(box, own + "/HEAD"), "ref: refs/heads/main\n");
+    box.world().write(inWorkspace(box, own + "/config"), "[core]\n");
+    box.world().write(inWorkspace(box, own + "/commondir"), "../..\n");
+    EXPECT_NE(box.inside({"write", own + "/config"}), "ok") << own;
+    EXPECT_EQ(box.inside({"mkdir", own + "/hooks"}), "EACCES") << own;
+    EXPECT_EQ(box.inside({"write", own + "/config.worktree"}), "EACCES") << own;
+    EXPECT_EQ(box.inside({"write", own + "/index"}), "ok") << own;
+    EXPECT_EQ(World::read(inWorkspace(box, own + "/config")), "[core]\n") << own;
+  }
+}
+
+TEST_P(ProtectedNames, NoPartOfARepositoryIsMovedToWhereItsSettingsAreRead) {
+  Box box(GetParam());
+  box.world().write(inWorkspace(box, ".git/config"), "[core]\n");
+  const Result result = box.broker.run(
+      shell("mkdir -p .git/worktrees/a/refs/x && echo evil > .git/worktrees/a/refs/config && echo written; "
+            "python3 -c 'import os; os.rename(\".git/worktrees/a\", \".git/modules\")'",
+            GetParam()));
+  EXPECT_NE(result.output.find("written"), std::string::npos) << result.output;
+  EXPECT_FALSE(World::exists(inWorkspace(box, ".git/modules")));
+}
+
+// git takes a directory with HEAD, objects and refs for a repository where it accepts no .git.
+TEST_P(ProtectedNames, TheWorkspaceItselfBecomesNoRepository) {
+  Box box(GetParam());
+  box.world().write(inWorkspace(box, "other"), "x");
+  box.world().write(inWorkspace(box, "objects/x"), "x");
+  EXPECT_EQ(box.inside({"write", "HEAD"}), "EACCES");
+  EXPECT_EQ(box.inside({"rename", "other", "HEAD"}), "EACCES");
+  EXPECT_EQ(box.inside({"write", "config"}), "ok") << "of no repository";
+  box.world().write(inWorkspace(box, "HEAD"), "x");
+  EXPECT_EQ(box.inside({"mkdir", "refs"}), "EACCES");
+  EXPECT_EQ(box.inside({"write", "HEAD"}), "ok");
+  box.world().write(inWorkspace(box, "refs/x"), "x");
+  EXPECT_NE(box.inside({"write", "config"}), "ok") << "it is one, and has settings";
+  EXPECT_EQ(box.inside({"mkdir", "hooks"}), "EACCES");
+  EXPECT_EQ(box.inside({"write", "index"}), "ok");
+}
+
 TEST_P(ProtectedNames, P11_NothingIsLeftBehindWhateverDies) {
   if (access("/usr/bin/git", X_OK) != 0 && lacks("git")) GTEST_SKIP();
   Box box(GetParam());
@@ -283,6 +328,37 @@ TEST_P(ProtectedNames, TheGofersOwnFilesAreNobodysToOpen) {
             GetParam()));
   EXPECT_NE(result.output.find("looked"), std::string::npos) << result.output;
   EXPECT_EQ(result.output.find("taken"), std::string::npos) << result.output;
+}
+
+// The kernel lets a process see of itself what it lets nobody else see: an open that may make a file is the
+// gofer's.
+TEST_P(ProtectedNames, WhatTheGoferMaySeeOfItselfIsNobodysToSee) {
+  if (access("/usr/bin/python3", X_OK) != 0 && lacks("python3")) GTEST_SKIP();
+  Box box(GetParam());
+  const Result result = box.broker.run(shell(
+      "python3 -c 'import os, glob\n"
+      "gofer = [p for p in glob.glob(\"/proc/[0-9]*\") if open(p + \"/comm\").read() == \"gofer\\n\"][0]\n"
+      "for name in (\"maps\", \"smaps\", \"task/\" + gofer[6:] + \"/maps\", \"fdinfo/0\"):\n"
+      "  try: os.open(gofer + \"/\" + name, os.O_RDONLY | os.O_CREAT); print(\"seen\", name)\n"
+      "  except OSError: print(\"refused\")\n"
+      "os.open(\"/proc/self/maps\", os.O_RDONLY | os.O_CREAT); print(\"own\")'",
+      GetParam()));
+  EXPECT_NE(result.output.find("refused"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("own"), std::string::npos) << result.output;
+  EXPECT_EQ(result.output.find("seen"), std::string::npos) << result.output;
+}
+
+// Who waits for a FIFO's reader waits for that FIFO, and makes no file in its place.
+TEST_P(ProtectedNames, AFifoThatGoesIsStillWaitedFor) {
+  Box box(GetParam());
+  const Result result = box.broker.run(
+      shell("mkfifo f; (echo x > f; echo told) & sleep 0.3; mv f g; sleep 0.2; cat g; wait; "
+            "mkfifo h; (echo x > h) & sleep 0.3; rm h; sleep 0.3; ls h 2>&1; kill $!; echo end",
+            GetParam()));
+  EXPECT_NE(result.output.find("x\r\n"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("told"), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("end"), std::string::npos) << result.output;
+  EXPECT_FALSE(World::exists(inWorkspace(box, "h")));
 }
 
 }  // namespace

@@ -58,6 +58,17 @@ TEST(GuardedNames, SettingsOfRepositoriesToComeAreKnownByTheirForm) {
   EXPECT_EQ(errorOf(guarded, "/ws/.git/modules", "b", Change::kShift), 0);
 }
 
+// Where a work tree may be called refs, a repository's refs are not to be moved.
+TEST(GuardedNames, NoPartOfARepositoryBecomesARepositorysName) {
+  const GuardedNames guarded = names();
+  EXPECT_EQ(guarded.bringing("/ws/.git/worktrees", "a"), Change::kShift);
+  EXPECT_EQ(errorOf(guarded, "/ws/.git", "modules", Change::kShift), EACCES);
+  EXPECT_EQ(errorOf(guarded, "/ws/.git", "worktrees", Change::kShift), EACCES);
+  EXPECT_EQ(errorOf(guarded, "/ws/.git/modules/a", "modules", Change::kShift), EACCES);
+  EXPECT_EQ(errorOf(guarded, "/ws/.git/modules/a/modules/refs", "config", Change::kMake), EACCES);
+  EXPECT_EQ(errorOf(guarded, "/ws/.git/modules/a/logs/refs", "config", Change::kMake), 0) << "a branch's log";
+}
+
 // Else settings could be written where a branch may be called so, and be moved to where git reads them.
 TEST(GuardedNames, WhatCameToBeWhereNamesAreFreeIsBroughtAsAnythingElse) {
   const GuardedNames guarded = names();
@@ -95,15 +106,30 @@ TEST(DenialTable, CountsByKindAndTellsNothingElse) {
   EXPECT_EQ(sourceLabel(counts[0].denial), "supervisor");
 }
 
-TEST(DenialTable, HoldsNoMoreKindsThanItHasRoomFor) {
+TEST(DenialTable, HoldsNoMoreKindsThanItHasRoomForAndKeepsSomeForProtectedNames) {
   DenialTable table;
-  for (std::uint16_t i = 0; i < 1000; ++i)
+  for (std::uint16_t i = 0; i < 1000; ++i) {
     table.add({DeniedOperation::kCall, DenialSource::kSeccomp, DeniedPlace::kNone, i});
+    table.add({DeniedOperation::kConnect, DenialSource::kSeccomp, DeniedPlace::kNetwork, i});
+  }
+  table.add({DeniedOperation::kCreate, DenialSource::kSupervisor, DeniedPlace::kProtected, 1});
   const auto counts = table.read();
-  EXPECT_EQ(counts.size(), kDenialRows + 1);
+  EXPECT_LE(counts.size(), kDenialRows + 1);
   std::uint64_t all = 0;
-  for (const auto& each : counts) all += each.count;
-  EXPECT_EQ(all, 1000U);
+  std::uint64_t further = 0;
+  std::size_t networks = 0;
+  for (const auto& each : counts) {
+    all += each.count;
+    if (each.denial.place == DeniedPlace::kNetwork) ++networks;
+    if (operationLabel(each.denial) == "further") further = each.count;
+  }
+  EXPECT_EQ(all, 2001U);
+  EXPECT_GT(further, 900U);
+  EXPECT_LE(networks, 6U) << "families without a name are one";
+  EXPECT_EQ(placeLabel(counts.back().denial), "kernel");
+  EXPECT_THAT(counts, testing::Contains(
+                          testing::ResultOf([](const DenialCount& each) { return placeLabel(each.denial); },
+                                            testing::StartsWith("workspace:"))));
 }
 
 }  // namespace
