@@ -181,6 +181,9 @@ constexpr std::array kRows{
     DenialRow{"state_moved", "", ProblemCode::APPROVAL_DRIFT,
               "HEAD, the index or a file is not what the action was proposed on."},
     DenialRow{"nothing_to_do", "", ProblemCode::CHANGE_REFUSED, "There is nothing to do."},
+    DenialRow{
+        "not_clean", "submodules", ProblemCode::CHANGE_REFUSED,
+        "The worktree has submodules, whose files and commits would go with it. Use your own git for it."},
     DenialRow{"not_clean", "", ProblemCode::CHANGE_REFUSED,
               "Files with changes that no commit holds: ", "; commit them first."},
     DenialRow{"would_overwrite", "", ProblemCode::CHANGE_REFUSED,

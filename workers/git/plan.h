@@ -79,8 +79,9 @@ std::string headStateOf(git_repository* repository);  // "ref: refs/heads/main" 
 std::string labelOf(std::string_view what, std::string_view name);
 // What HEAD, index and working tree hold is one and the same, untracked files aside. Else denied "not_clean".
 void mustBeClean(const Planning& planning);
-// That linked worktree, held, so that what is removed is what was judged. Denied where its directory is not
-// it: "not_this_worktree"; or holds anything that is in no commit: "not_clean".
+// That linked worktree, held, so that what is removed is what was judged. Denied where it is "locked"; its
+// directory is not it: "not_this_worktree"; a merge or the like is "underway" in it; or it holds anything that
+// is in no commit, or of submodules: "not_clean".
 LinkedTree judgedWorktree(const Opened& opened, const WorktreeRow& row, Patience& patience);
 // Of a protected name (SPEC's list, as sessions and the file family have it) nothing is made, changed or
 // removed in the working tree: denied "path_protected" with how many of these files have one.

@@ -43,6 +43,11 @@ bool isOn(git_repository* repository, const char* key) {
   return git_config_get_bool(&on, config.get(), key) == 0 && on != 0;
 }
 
+// The marks alone: adding the entry anew would drop what git noted of the file's times.
+git_index_entry& marksOf(const git_index_entry* entry) {
+  return *const_cast<git_index_entry*>(entry);
+}
+
 constexpr std::size_t kMostPatternBytes = std::size_t{1} << 20;
 
 // Names that are equal in spite of their letters are git's to compare.
@@ -53,6 +58,15 @@ std::optional<Cone> coneOf(const Opened& opened) {
   return text ? Cone::of(*text) : std::nullopt;
 }
 
+void unmarkLeftOut(const Opened& opened, git_index* index) {
+  Presence presence(opened.workTree());
+  for (std::size_t i = 0; i < git_index_entrycount(index); ++i) {
+    const git_index_entry* entry = git_index_get_byindex(index, i);
+    if ((entry->flags_extended & GIT_INDEX_ENTRY_SKIP_WORKTREE) == 0 || !presence.of(entry->path)) continue;
+    marksOf(entry).flags_extended &= static_cast<std::uint16_t>(~GIT_INDEX_ENTRY_SKIP_WORKTREE);
+  }
+}
+
 }  // namespace
 
 bool isSparseCheckout(git_repository* repository) {
@@ -60,15 +74,13 @@ bool isSparseCheckout(git_repository* repository) {
 }
 
 void unmarkWhatIsThere(const Opened& opened, git_index* index) {
-  if (!isSparseCheckout(opened.repository)) return;
-  Presence presence(opened.workTree());
-  for (std::size_t i = 0; i < git_index_entrycount(index); ++i) {
-    const git_index_entry* entry = git_index_get_byindex(index, i);
-    if ((entry->flags_extended & GIT_INDEX_ENTRY_SKIP_WORKTREE) == 0 || !presence.of(entry->path)) continue;
-    // The mark alone: adding the entry anew would drop what git noted of the file's times.
-    const_cast<git_index_entry*>(entry)->flags_extended &=
-        static_cast<std::uint16_t>(~GIT_INDEX_ENTRY_SKIP_WORKTREE);
-  }
+  if (isSparseCheckout(opened.repository)) unmarkLeftOut(opened, index);
+}
+
+void unmarkWhateverIsThere(const Opened& opened, git_index* index) {
+  unmarkLeftOut(opened, index);
+  for (std::size_t i = 0; i < git_index_entrycount(index); ++i)
+    marksOf(git_index_get_byindex(index, i)).flags &= static_cast<std::uint16_t>(~GIT_INDEX_ENTRY_VALID);
 }
 
 LeftOut::LeftOut(const Opened& opened, git_index* index)

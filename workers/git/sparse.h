@@ -16,6 +16,10 @@ bool isSparseCheckout(git_repository* repository);
 // any other file. In memory; an index that is written afterwards has it, as git's own.
 void unmarkWhatIsThere(const Opened& opened, git_index* index);
 
+// For an index that is never written: marks of a user's own ("assume unchanged", and left out without a
+// sparse checkout) go as well, so that no edit is hidden by them.
+void unmarkWhateverIsThere(const Opened& opened, git_index* index);
+
 // Which files of a change are left out of the working tree.
 class LeftOut {
  public:

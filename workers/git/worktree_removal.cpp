@@ -14,6 +14,7 @@
 #include "workers/git/carry_out.h"
 #include "workers/git/deltas.h"
 #include "workers/git/files.h"
+#include "workers/git/sparse.h"
 
 namespace factionos::git {
 namespace {
@@ -146,6 +147,26 @@ std::size_t closedFolders(const Opened& opened, const std::string& folder, Patie
   return count;
 }
 
+// The repositories of its submodules lie in what the repository keeps of it, with commits that may be nowhere
+// else.
+void mustKeepNoSubmodules(const LinkedTree& tree) {
+  struct stat status {};
+  if (fstatat(tree.admin.get(), "modules", &status, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT) return;
+  throw Refusal{"not_clean", "submodules"};
+}
+
+// A submodule's files are judged by nobody here: it is to have none.
+void mustHoldNoSubmodules(const Opened& opened, git_index* index) {
+  for (std::size_t i = 0; i < git_index_entrycount(index); ++i) {
+    const git_index_entry* entry = git_index_get_byindex(index, i);
+    if (entry->mode != GIT_FILEMODE_COMMIT) continue;
+    sandbox::Fd folder = openBeneath(opened.workTree(), entry->path, O_RDONLY | O_DIRECTORY);
+    if (!folder && errno == ENOENT) continue;
+    const sandbox::DirectoryStream stream = sandbox::streamOf(std::move(folder));
+    if (!stream || sandbox::nextEntry(stream.get()) != nullptr) throw Refusal{"not_clean", "submodules"};
+  }
+}
+
 }  // namespace
 
 std::string LinkedTree::basis() const {
@@ -157,17 +178,23 @@ std::string LinkedTree::basis() const {
 
 // Nothing that is in no commit may be lost.
 LinkedTree judgedWorktree(const Opened& opened, const WorktreeRow& row, Patience& patience) {
+  if (row.locked) throw Refusal{"locked", "worktree"};
   LinkedTree tree = held(opened, row);
+  mustKeepNoSubmodules(tree);
   if (!tree.directory || tree.begun) return tree;
   const Directory& workspace = opened.place.workTree;
   const Place place =
       locate(row.path, {tree.directory.get(), workspace.handle.get(), opened.place.commonDir.handle.get()});
   const Repository repository = openRepository(place);
   const Opened other{place, repository.get()};
+  mustBeIdle(other);
   const Index index = other.index();
+  mustHoldNoSubmodules(other, index.get());
+  unmarkWhateverIsThere(other, index.get());
   tree.files = static_cast<std::uint32_t>(git_index_entrycount(index.get()));
   const Head head = headOf(repository.get());
   std::size_t changed = stagedChanges(repository.get(), index.get(), head.commit).size();
+  changed += conflictsOf(index.get()).size();
   const Walk walk = workTreeChanges(
       repository.get(), index.get(), {schema::Untracked::ALL, other.workTree(), {}}, patience,
       [&changed](const Change&) { ++changed; }, [&changed](std::string_view) { ++changed; });
@@ -184,7 +211,6 @@ Plan planWorktreeRemove(const Planning& planning, schema::GitWorktreeRemove::Rea
   plan.target = labelOf("worktree", name);
   for (const WorktreeRow& row : worktrees(planning.opened)) {
     if (row.main || row.name != name) continue;
-    if (row.locked) throw Refusal{"locked", "worktree"};
     if (row.path.empty()) throw Refusal{"not_this_worktree", "entry"};
     if (row.directory.empty() || row.directory == ".") throw Refusal{"scope_violation", "worktree"};
     const std::string directory = checkedPath(row.directory);
