@@ -71,6 +71,8 @@ Plan planRollback(const Planning& planning, schema::GitRollback::Reader request)
 inline constexpr std::size_t kMostTouched = 100'000;  // files or entries of one action
 
 IndexState indexStateOf(git_index* index, const std::string& path);
+// A file as it is found, whose entry in the index has the mode `kept`: core.filemode=false, it is to keep it.
+FileState withIndexMode(const Planning& planning, std::uint32_t kept, FileState file);
 FileState fileStateOf(git_tree* tree, const std::string& path);
 // "abc…" or empty, of a ref by its full name.
 std::string refStateOf(git_repository* repository, const std::string& name);
@@ -80,8 +82,8 @@ std::string labelOf(std::string_view what, std::string_view name);
 // What HEAD, index and working tree hold is one and the same, untracked files aside. Else denied "not_clean".
 void mustBeClean(const Planning& planning);
 // That linked worktree, held, so that what is removed is what was judged. Denied where it is "locked"; its
-// directory is not it: "not_this_worktree"; a merge or the like is "underway" in it; or it holds anything that
-// is in no commit, or of submodules: "not_clean".
+// directory is not it: "not_this_worktree"; a merge or the like is "underway" in it; or it holds anything
+// that is in no commit, or of submodules: "not_clean".
 LinkedTree judgedWorktree(const Opened& opened, const WorktreeRow& row, Patience& patience);
 // Of a protected name (SPEC's list, as sessions and the file family have it) nothing is made, changed or
 // removed in the working tree: denied "path_protected" with how many of these files have one.

@@ -60,6 +60,32 @@ void addDifference(const Planning& planning, const git_oid& from, const git_oid&
   mustNotOverwrite(planning, leftOutFiles);
 }
 
+// What is marked as unchanged is not looked at by whoever judges the working tree, and may be edited all the
+// same. The mark stays, in an index that is written.
+void mustBeAsMarked(const Planning& planning, const std::vector<FileEdit>& files) {
+  const TreeWriter writer = planning.writer();
+  const auto isAsTracked = [&](const FileEdit& file) {
+    using There = TreeWriter::There;
+    try {
+      if (file.before.mode != GIT_FILEMODE_COMMIT)
+        return withIndexMode(planning, file.before.mode, writer.now(file.path)) == file.before;
+      const There there = writer.at(file.path);
+      return there == There::kNothing || there == There::kDirectory;
+    } catch (const Refusal&) {
+      return false;  // such as one that only a filter's program could compare
+    }
+  };
+  std::size_t changed = 0;
+  for (const FileEdit& file : files) {
+    const git_index_entry* entry =
+        git_index_get_bypath(planning.index, file.path.c_str(), GIT_INDEX_STAGE_NORMAL);
+    if (!file.before.there() || entry == nullptr || (entry->flags & GIT_INDEX_ENTRY_VALID) == 0) continue;
+    if (planning.patience.over()) throw Refusal{"timed_out", "checkout"};
+    if (!isAsTracked(file)) ++changed;
+  }
+  if (changed > 0) throw Refusal{"not_clean", "working_tree", std::to_string(changed)};
+}
+
 }  // namespace
 
 void mustNeedNoProgram(git_repository* repository, const std::string& path, const git_oid& commit) {
@@ -104,6 +130,7 @@ Plan planCheckout(const Planning& planning, schema::GitCheckout::Reader request)
   mustBeClean(planning);
   const git_oid to = oidOf(there);
   addDifference(planning, head.commit, to, plan.set);
+  mustBeAsMarked(planning, plan.set.files);
   mustBeFree(planning, plan.set.files);
   mustNotOverwrite(planning, plan.set.files);
   plan.files = static_cast<std::uint32_t>(plan.set.files.size());

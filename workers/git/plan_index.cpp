@@ -68,19 +68,6 @@ IndexState merged(const FileState& file) {
   return state;
 }
 
-// core.filemode=false: the mode is the index's to keep.
-FileState withIndexMode(const Planning& planning, const IndexState& before, FileState file) {
-  git_config* raw = nullptr;
-  must(git_repository_config_snapshot(&raw, planning.opened.repository));
-  const Config config(raw);
-  int modes = 1;
-  const bool told = git_config_get_bool(&modes, raw, "core.filemode") == 0;
-  const std::uint32_t kept = before.stages[0].mode;
-  if (told && modes == 0 && file.there() && file.mode != GIT_FILEMODE_LINK)
-    file.mode = kept == GIT_FILEMODE_BLOB_EXECUTABLE ? kept : static_cast<std::uint32_t>(GIT_FILEMODE_BLOB);
-  return file;
-}
-
 Signature signatureFor(const Planning& planning, schema::GitCommit::Reader request) {
   const auto now = static_cast<git_time_t>(std::time(nullptr));
   std::tm local{};
@@ -137,6 +124,17 @@ void countStaged(const Planning& planning, const Head& head, Plan& plan) {
 
 }  // namespace
 
+FileState withIndexMode(const Planning& planning, std::uint32_t kept, FileState file) {
+  git_config* raw = nullptr;
+  must(git_repository_config_snapshot(&raw, planning.opened.repository));
+  const Config config(raw);
+  int modes = 1;
+  const bool told = git_config_get_bool(&modes, raw, "core.filemode") == 0;
+  if (told && modes == 0 && file.there() && file.mode != GIT_FILEMODE_LINK)
+    file.mode = kept == GIT_FILEMODE_BLOB_EXECUTABLE ? kept : static_cast<std::uint32_t>(GIT_FILEMODE_BLOB);
+  return file;
+}
+
 Plan planStage(const Planning& planning, schema::GitStage::Reader request) {
   Plan plan;
   plan.set.operation = "stage";
@@ -151,7 +149,8 @@ Plan planStage(const Planning& planning, schema::GitStage::Reader request) {
   for (const std::string& path : changed) {
     if (planning.patience.over()) throw Refusal{"timed_out", "stage"};
     IndexEdit edit{path, indexStateOf(planning.index, path), {}};
-    edit.after = merged(withIndexMode(planning, edit.before, writer.take(path, planning.store)));
+    edit.after =
+        merged(withIndexMode(planning, edit.before.stages[0].mode, writer.take(path, planning.store)));
     plan.basis +=
         path + '\0' + hexOf(edit.after.stages[0].id) + std::to_string(edit.after.stages[0].mode) + '\n';
     if (edit.after == edit.before) continue;

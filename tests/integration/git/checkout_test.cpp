@@ -59,6 +59,75 @@ TEST(GitCheckout, LosesNothing) {
   EXPECT_EQ(branchNow(repo.folder()), "main");
 }
 
+// Topic has another kept.txt, or none; main's is marked so that every status tells of it as unchanged.
+struct Marked {
+  explicit Marked(bool goes) {
+    git(repo.folder(), {"checkout", "-q", "-b", "topic"});
+    if (goes) {
+      fs::remove(file);
+    } else {
+      repo.write("kept.txt", "topic\n");
+    }
+    repo.commit("topic");
+    git(repo.folder(), {"checkout", "-q", "main"});
+    git(repo.folder(), {"update-index", "--assume-unchanged", "kept.txt"});
+  }
+  // Refused as not clean, and marked as before.
+  void mustBeInTheWay() {
+    EXPECT_EQ(porcelain(repo.folder()), std::vector<std::string>()) << "the control";
+    EXPECT_EQ(worker.change(checkOut("topic")), "not_clean/working_tree/1");
+    EXPECT_EQ(branchNow(repo.folder()), "main");
+    EXPECT_EQ(git(repo.folder(), {"ls-files", "-v", "kept.txt"}), "h kept.txt\n");
+  }
+
+  Repo repo;
+  std::string file = repo.folder() + "/kept.txt";
+  GitWorker worker{repo.broker, repo.folder(), Access::WRITE};
+};
+
+TEST(GitCheckout, WhatIsMarkedAsUnchangedAndIsNotStays) {
+  for (const bool goes : {false, true}) {
+    Marked marked(goes);
+    marked.repo.write("kept.txt", "in no commit\n");
+    marked.mustBeInTheWay();
+    EXPECT_EQ(World::read(marked.file), "in no commit\n");
+    fs::remove(marked.file);
+    ASSERT_EQ(symlink("folder", marked.file.c_str()), 0);
+    marked.mustBeInTheWay();
+    EXPECT_TRUE(fs::is_symlink(marked.file));
+    fs::remove(marked.file);
+    marked.repo.write("kept.txt/mine", "in no commit\n");
+    EXPECT_NE(marked.worker.change(checkOut("topic")), "");
+    EXPECT_EQ(World::read(marked.file + "/mine"), "in no commit\n");
+    EXPECT_EQ(branchNow(marked.repo.folder()), "main");
+  }
+}
+
+TEST(GitCheckout, WhatIsMarkedAsUnchangedAndIsGoesAsAnyOther) {
+  for (const bool goes : {false, true}) {
+    Marked marked(goes);
+    ASSERT_EQ(marked.worker.change(checkOut("topic")), "");
+    EXPECT_EQ(World::exists(marked.file), !goes);
+    ASSERT_EQ(marked.worker.rollback(marked.worker.lastAction), "");
+    EXPECT_EQ(porcelain(marked.repo.folder()), std::vector<std::string>());
+  }
+  Marked marked(false);
+  marked.repo.config("core.filemode", "false");
+  chmod(marked.file.c_str(), 0755);
+  GitWorker worker(marked.repo.broker, marked.repo.folder(), Access::WRITE);
+  EXPECT_EQ(worker.change(checkOut("topic")), "") << "its mode is the index's";
+}
+
+// One that the change does not touch keeps its edit and its mark.
+TEST(GitCheckout, WhatIsMarkedAsUnchangedElsewhereIsLeftAlone) {
+  Marked marked(false);
+  git(marked.repo.folder(), {"update-index", "--assume-unchanged", "folder/inner.txt"});
+  marked.repo.write("folder/inner.txt", "in no commit\n");
+  ASSERT_EQ(marked.worker.change(checkOut("topic")), "");
+  EXPECT_EQ(World::read(marked.repo.folder() + "/folder/inner.txt"), "in no commit\n");
+  EXPECT_EQ(git(marked.repo.folder(), {"ls-files", "-v", "folder"}), "h folder/inner.txt\n");
+}
+
 // Main has a folder, topic a file or a link of that name; both ways, and back.
 struct FolderAndFile {
   explicit FolderAndFile(const std::string& kind) {
