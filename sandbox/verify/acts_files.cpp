@@ -234,6 +234,16 @@ constexpr Act kActs[] = {
     {"create-git-commondir", "make a file of git's that says where its configuration lies",
      [](const World& world, Evidence&) { return writeTo(world.workspace + "/.git/commondir", O_CREAT); },
      [](const World& world, const Evidence&) { return exists(world.workspace + "/.git/commondir"); }},
+    {"create-root-head", "make what would have git take the workspace itself for a repository",
+     [](const World& world, Evidence&) { return writeTo(world.workspace + "/HEAD", O_CREAT | O_EXCL); },
+     [](const World& world, const Evidence&) { return exists(world.workspace + "/HEAD"); }},
+    {"create-submodule-hooks", "make a hooks directory for a submodule called as a part of a repository",
+     [](const World& world, Evidence&) -> long {
+       return mkdir((world.workspace + "/.git/modules/deep/logs/hooks").c_str(), 0700);
+     },
+     [](const World& world, const Evidence&) {
+       return exists(world.workspace + "/.git/modules/deep/logs/hooks");
+     }},
     {"link-git-config", "give .git/config a second name, to write to it by that",
      [](const World& world, Evidence&) -> long {
        return link((world.workspace + "/.git/config").c_str(), (world.workspace + "/alias").c_str());

@@ -296,16 +296,18 @@ void World::startJanitor() {
 void World::makeFiles() {
   // The very directory comes back: mounts lie on it, and not on its name.
   rename((workspace + "/git-moved").c_str(), (workspace + "/.git").c_str());
-  for (const std::string& directory : {home, home + "/state", outside, outside + "/empty", workspace,
-                                       workspace + "/.git", workspace + "/.git/hooks", workspace + "/.claude",
-                                       scratch, scratch + "/tmp", scratch + "/home", base + "/run"})
+  for (const std::string& directory :
+       {home, home + "/state", outside, outside + "/empty", workspace, workspace + "/.git",
+        workspace + "/.git/hooks", workspace + "/.git/modules", workspace + "/.git/modules/deep",
+        workspace + "/.git/modules/deep/logs", workspace + "/.claude", scratch, scratch + "/tmp",
+        scratch + "/home", base + "/run"})
     makeDirectory(directory);
   for (const std::string& stray :
        {outside + "/created", outside + "/new-directory", workspace + "/moved", workspace + "/alias",
         workspace + "/own", workspace + "/marker", workspace + "/seen", workspace + "/large",
         workspace + "/set-id", workspace + "/.git/hooks/new", workspace + "/git-moved",
-        workspace + "/.mcp.json", workspace + "/.codex", workspace + "/.git/commondir", home + "/state/own",
-        outside + "/marker"}) {
+        workspace + "/.mcp.json", workspace + "/.codex", workspace + "/.git/commondir", workspace + "/HEAD",
+        workspace + "/.git/modules/deep/logs/hooks", home + "/state/own", outside + "/marker"}) {
     std::error_code ignored;
     std::filesystem::remove_all(stray, ignored);
   }
@@ -319,6 +321,7 @@ void World::makeFiles() {
   write(workspace + "/script", script(workspace + "/marker"), 0700);
   write(workspace + "/.git/config", "[core]\n");
   write(workspace + "/.git/hooks/pre-commit", "#!/bin/sh\n", 0700);
+  write(workspace + "/.git/modules/deep/logs/config", "[core]\n");
   write(workspace + "/.claude/settings.json", "{}");
   const std::string link = workspace + "/link";
   if (symlink(privateFile.c_str(), link.c_str()) != 0 && errno != EEXIST) failed("a probe's link");

@@ -292,15 +292,21 @@ pid_t FileCalls::forkWaiting() const {
   return child;
 }
 
-// Another process waits, as the caller would.
+// Another process waits, as the caller would, and for as long as that is there: nobody is truncated for who
+// has died.
 void FileCalls::truncateLater(const Caller& caller, const std::string& path, off_t size) const {
   const pid_t child = forkWaiting();
   if (child > 0) return;
   if (child < 0) return setting_.listener.fail(caller.call().id, errno);
-  if (syscall(SYS_truncate, path.c_str(), size) == 0) {
+  int error = EWOULDBLOCK;
+  for (long wait = kFirstWait; error == EWOULDBLOCK && caller.isValid(); waitAWhile(wait)) {
+    const sandbox::Fd file(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+    error = file && ftruncate(file.get(), size) == 0 ? 0 : errno;
+  }
+  if (error == 0) {
     setting_.listener.succeed(caller.call().id, 0);
   } else {
-    setting_.listener.fail(caller.call().id, errno);
+    setting_.listener.fail(caller.call().id, error);
   }
   _exit(0);
 }

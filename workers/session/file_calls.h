@@ -64,6 +64,8 @@ class FileCalls {
   // As fork(2): a process that waits for one caller, answers it and ends. It inherits the listener, not the
   // line.
   [[nodiscard]] pid_t forkWaiting() const;
+  static constexpr long kFirstWait = 1'000'000;  // ns
+  static void waitAWhile(long& wait);            // the next one is twice as long, up to a bound
   void bind(const Caller& caller);
 
   int resolve(const Caller& caller, int directory, unsigned path, Location& location);

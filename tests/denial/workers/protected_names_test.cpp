@@ -335,14 +335,16 @@ TEST_P(ProtectedNames, TheGofersOwnFilesAreNobodysToOpen) {
 TEST_P(ProtectedNames, WhatTheGoferMaySeeOfItselfIsNobodysToSee) {
   if (access("/usr/bin/python3", X_OK) != 0 && lacks("python3")) GTEST_SKIP();
   Box box(GetParam());
-  const Result result = box.broker.run(shell(
-      "python3 -c 'import os, glob\n"
-      "gofer = [p for p in glob.glob(\"/proc/[0-9]*\") if open(p + \"/comm\").read() == \"gofer\\n\"][0]\n"
-      "for name in (\"maps\", \"smaps\", \"task/\" + gofer[6:] + \"/maps\", \"fdinfo/0\"):\n"
-      "  try: os.open(gofer + \"/\" + name, os.O_RDONLY | os.O_CREAT); print(\"seen\", name)\n"
-      "  except OSError: print(\"refused\")\n"
-      "os.open(\"/proc/self/maps\", os.O_RDONLY | os.O_CREAT); print(\"own\")'",
-      GetParam()));
+  const Result result = box.broker.run(
+      shell("python3 -c 'import os\n"
+            "gofer = os.getppid()\n"
+            "while open(f\"/proc/{gofer}/comm\").read() != \"gofer\\n\":\n"
+            "  gofer = int(open(f\"/proc/{gofer}/stat\").read().rsplit(\")\", 1)[1].split()[1])\n"
+            "for name in (\"maps\", \"smaps\", f\"task/{gofer}/maps\", \"fdinfo/0\"):\n"
+            "  try: os.open(f\"/proc/{gofer}/{name}\", os.O_RDONLY | os.O_CREAT); print(\"seen\", name)\n"
+            "  except OSError: print(\"refused\")\n"
+            "os.open(\"/proc/self/maps\", os.O_RDONLY | os.O_CREAT); print(\"own\")'",
+            GetParam()));
   EXPECT_NE(result.output.find("refused"), std::string::npos) << result.output;
   EXPECT_NE(result.output.find("own"), std::string::npos) << result.output;
   EXPECT_EQ(result.output.find("seen"), std::string::npos) << result.output;
