@@ -1,5 +1,6 @@
 // Linked working trees: judged and removed. A removal that has begun is finished, by whoever comes to it
 // next.
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <filesystem>
@@ -167,6 +168,14 @@ void mustHoldNoSubmodules(const Opened& opened, git_index* index) {
   }
 }
 
+// Whether the entry names the directory that the removal was of, or none any more: that goes first.
+bool namesNoOther(const Opened& opened, const WorktreeEdit& edit) {
+  const auto rows = worktrees(opened);
+  const auto row = std::ranges::find_if(
+      rows, [&](const WorktreeRow& each) { return !each.main && each.name == edit.name; });
+  return row != rows.end() && (row->path.empty() || row->directory == edit.directory);
+}
+
 }  // namespace
 
 std::string LinkedTree::basis() const {
@@ -238,7 +247,8 @@ void removeWorktree(const Opened& opened, const LinkedTree& tree, const std::str
   mustWrite(removeEntry(opened.place.commonDir.handle.get(), tree.name, actionId, tree.admin));
 }
 
-// Only where the action's mark is, and of the directory that it names.
+// Only where the action's mark is, and of the directory that it names. What has been moved or repaired since
+// is somebody's, and loses the mark.
 void finishRemoval(const Opened& opened, const WorktreeEdit& edit, const std::string& actionId) {
   const int common = opened.place.commonDir.handle.get();
   const std::string aside = asideOf(actionId);
@@ -250,16 +260,19 @@ void finishRemoval(const Opened& opened, const WorktreeEdit& edit, const std::st
   if (!mark) return;
   const auto [above, leaf] = splitOf(edit.directory);
   const sandbox::Fd parent = openBeneath(opened.workTree(), above, O_RDONLY | O_DIRECTORY);
-  if (parent) {
+  bool isOurs = (parent || errno == ENOENT) && namesNoOther(opened, edit);
+  if (isOurs && parent) {
     const sandbox::Fd rest = openBeneath(parent.get(), aside, O_RDONLY | O_DIRECTORY);
     if (rest && (textOf(rest) != *mark || !removeAside(parent.get(), aside, rest))) return;
     struct stat status {};
-    if (fstatat(parent.get(), leaf.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
-      unlinkat(entry.get(), markOf(actionId).c_str(), 0);  // it has not begun, or that is somebody's
-      return;
-    }
+    // Else it has not begun, or that is somebody's.
+    isOurs = fstatat(parent.get(), leaf.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
   }
-  removeEntry(common, edit.name, actionId, entry);
+  if (isOurs) {
+    removeEntry(common, edit.name, actionId, entry);
+  } else {
+    unlinkat(entry.get(), markOf(actionId).c_str(), 0);
+  }
 }
 
 }  // namespace factionos::git

@@ -178,6 +178,67 @@ TEST(GitAttack, AReconciliationRemovesOnlyWhatItsActionHasBegunToRemove) {
   EXPECT_FALSE(World::exists(repo.folder() + "/.git/worktrees/side"));
 }
 
+// A removal that was cut off behind its mark, of a worktree that its user goes on with.
+struct MarkedOnly {
+  explicit MarkedOnly(const std::string& directory) : tree(repo.folder() + "/" + directory) {
+    EXPECT_EQ(worker.change(addTree("side", directory)), "");
+    EXPECT_EQ(worker.change(removeTree("side")), "");
+    action = worker.lastAction;
+    std::filesystem::remove(repo.folder() + "/.git/refs/factionos/" + action + "/done");
+    git(repo.folder(), {"worktree", "add", "-q", directory, "side"});
+    struct stat status {};
+    EXPECT_EQ(stat(tree.c_str(), &status), 0);
+    repo.write(mark(), std::to_string(status.st_dev) + "." + std::to_string(status.st_ino));
+    repo.write(directory + "/new.txt", "staged\n");
+    git(tree, {"add", "new.txt"});
+  }
+  [[nodiscard]] std::string mark() const { return ".git/worktrees/side/factionos-gone-" + action; }
+  [[nodiscard]] std::string aside() const { return repo.folder() + "/.factionos-" + action + "-gone"; }
+  void mustLive(const std::string& folder) {
+    EXPECT_NE(worker.reconcile(action), schema::GitVerdict::SUCCEEDED);
+    EXPECT_EQ(porcelain(folder), std::vector<std::string>{"A. new.txt"});
+    EXPECT_EQ(World::read(folder + "/new.txt"), "staged\n");
+    EXPECT_FALSE(World::exists(repo.folder() + "/" + mark()));
+  }
+
+  Repo repo;
+  GitWorker worker{repo.broker, repo.folder(), Access::WRITE};
+  std::string tree;
+  std::string action;
+};
+
+TEST(GitAttack, AWorktreeThatMovedAfterTheMarkOfItsRemovalStays) {
+  MarkedOnly half("side");
+  git(half.repo.folder(), {"worktree", "move", "side", "moved"});
+  half.mustLive(half.repo.folder() + "/moved");
+}
+
+TEST(GitAttack, AWorktreeBehindALinkAfterTheMarkOfItsRemovalStays) {
+  MarkedOnly half("trees/side");
+  std::filesystem::rename(half.repo.folder() + "/trees", half.repo.folder() + "/elsewhere");
+  std::filesystem::create_symlink("elsewhere", half.repo.folder() + "/trees");
+  half.mustLive(half.tree);
+}
+
+TEST(GitAttack, AWorktreeThatWasRepairedWhereItsRemovalHadPutItStays) {
+  MarkedOnly half("side");
+  std::filesystem::rename(half.tree, half.aside());
+  git(half.repo.folder(), {"worktree", "repair", half.aside()});
+  half.mustLive(half.aside());
+}
+
+// The entry's name of the directory goes before the rest of it.
+TEST(GitAttack, AnEntryWithoutItsNameIsFinished) {
+  for (const char* directory : {"side", "trees/side"}) {
+    MarkedOnly half(directory);
+    std::filesystem::remove_all(half.tree);
+    std::filesystem::remove(half.repo.folder() + "/trees");
+    std::filesystem::remove(half.repo.folder() + "/.git/worktrees/side/gitdir");
+    EXPECT_EQ(half.worker.reconcile(half.action), schema::GitVerdict::SUCCEEDED);
+    EXPECT_FALSE(World::exists(half.repo.folder() + "/.git/worktrees/side"));
+  }
+}
+
 TEST(GitAttack, ADirectoryThatIsExchangedInTheMidstIsNotRemoved) {
   Repo repo;
   const std::string side = repo.folder() + "/side";
