@@ -141,6 +141,8 @@ bool isProtected(int workspace, std::string_view path) {
     if (slash == std::string_view::npos) break;
     rest.remove_prefix(slash + 1);
   }
+  const auto isFirst = [path](std::string_view name) { return same(firstOf(path), name); };
+  if (std::ranges::any_of(session::keptAtTop(workspace), isFirst)) return true;
   const Meanings meanings(workspace, path);
   return meanings.haveListedName() || GitNames(workspace, meanings).havePath();
 }

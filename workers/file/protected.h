@@ -11,7 +11,8 @@ inline constexpr std::string_view kOwnFolder = ".factionos";
 
 // Whether `path` (plain, no symbolic link on it) may not be written, made or removed. A name of the session's
 // list counts at every depth, and whatever git's own configuration names as hooks or includes; below .git it
-// is everything: that is the git family's. What these names lead to over symbolic links counts as they do.
+// is everything: that is the git family's; and what would have git take the workspace itself for a
+// repository. What these names lead to over symbolic links counts as they do.
 bool isProtected(int workspace, std::string_view path);
 
 // Whether `path` lies in our own folder, which is nobody's to read either.

@@ -51,6 +51,8 @@ constexpr std::array kNames = {
     ProtectedName{".factionos", Guard::kReadOnly, "what changed files were before: undo is made of it"},
 };
 
+constexpr std::array<std::string_view, 4> kSettings = {"config", "config.worktree", "commondir", "hooks"};
+
 std::string readConfig(int workspace, const std::string& path) {
   const sandbox::Fd file = openBeneath(workspace, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   struct stat status {};
@@ -96,23 +98,19 @@ class Finder {
       add(".git/worktrees", Guard::kReadOnly);
     }
     for (const std::string& git : repositories.value_or(std::vector{std::string(kGit)})) addRepository(git);
-    addRoot();
+    addTop();
     return collect();
   }
 
  private:
-  // Without a .git that git accepts, it takes for a repository what has these three, and its settings from
-  // beside them. Where one of them is not there it is kept from coming.
-  void addRoot() {
-    for (const char* name : {"HEAD", "objects", "refs"}) {
-      if (!openBeneath(workspace_, name, O_PATH | O_NOFOLLOW)) return keep(name, Keep::kWhole, kLinks);
-    }
-    addRepository("");
+  void addTop() {
+    const std::span<const std::string_view> names = keptAtTop(workspace_);
+    if (names.size() > 1) return addRepository("");
+    add(std::string(names.front()), Guard::kReadOnly);
   }
 
   void addRepository(const std::string& git) {
-    for (const char* name : {"config", "config.worktree", "commondir", "hooks"})
-      add(below(git, name), Guard::kReadOnly);
+    for (const std::string_view name : kSettings) add(below(git, std::string(name)), Guard::kReadOnly);
     addConfiguration(git, below(git, "config"));
     addConfiguration(git, below(git, "config.worktree"));
   }
@@ -230,6 +228,14 @@ class Finder {
 
 std::span<const ProtectedName> protectedNames() {
   return kNames;
+}
+
+std::span<const std::string_view> keptAtTop(int workspace) {
+  static constexpr std::array<std::string_view, 3> kMarks = {"HEAD", "objects", "refs"};
+  for (const std::string_view& mark : kMarks) {
+    if (!openBeneath(workspace, std::string(mark), O_PATH | O_NOFOLLOW)) return {&mark, 1};
+  }
+  return kSettings;
 }
 
 ProtectedPaths findProtected(int workspace) {

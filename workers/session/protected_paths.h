@@ -24,6 +24,11 @@ struct ProtectedName {
 // their configuration includes, and where core.hooksPath points.
 std::span<const ProtectedName> protectedNames();
 
+// Names at the top of `workspace` (O_PATH, borrowed) by which it would be a repository itself: without a .git
+// that it accepts, git takes for one what has HEAD, objects and refs. The first of these that is not there;
+// or, where all are, what such a repository is configured by.
+std::span<const std::string_view> keptAtTop(int workspace);
+
 struct ProtectedPath {
   std::string path;  // relative to the workspace, without symbolic links
   Guard guard = Guard::kReadOnly;

@@ -105,6 +105,24 @@ TEST(Protected, WhatGitsConfigurationNamesCounts) {
   EXPECT_EQ(codeOf(changer.preview(write("tools/hooks/pre-commit", "x"), 10)), "path_protected");
 }
 
+// git takes a directory with HEAD, objects and refs for a repository where it accepts no .git.
+TEST(Protected, WhatWouldMakeTheWorkspaceARepositoryCounts) {
+  Workspace work;
+  EXPECT_TRUE(isProtected(work.fd(), "HEAD"));
+  EXPECT_FALSE(isProtected(work.fd(), "sub/HEAD"));
+  EXPECT_FALSE(isProtected(work.fd(), "objects/x"));
+  EXPECT_FALSE(isProtected(work.fd(), "config"));
+  Workspace::put(work.path("HEAD"), "mine");
+  EXPECT_FALSE(isProtected(work.fd(), "HEAD"));
+  EXPECT_TRUE(isProtected(work.fd(), "objects/x"));
+  EXPECT_FALSE(isProtected(work.fd(), "refs/x"));
+  Workspace::put(work.path("objects/x"), "");
+  Workspace::put(work.path("refs/x"), "");
+  for (const char* path : {"config", "hooks/pre-commit", "commondir", "config.worktree"})
+    EXPECT_TRUE(isProtected(work.fd(), path)) << path;
+  EXPECT_FALSE(isProtected(work.fd(), "index"));
+}
+
 TEST(Protected, WhatThoseNamesLeadToOverLinksCountsAsTheyDo) {
   Workspace work;
   Workspace::put(work.path(".git/config"),
