@@ -51,8 +51,10 @@ struct Written {
 
   Written(const Opened& opened, git_index* written, const ChangeSet& set)
       : index(written), writer(opened.repository, opened.workTree()), leftOut(opened, written) {
-    isCheckout = std::ranges::any_of(
-        set.refs, [](const RefEdit& ref) { return ref.name == "HEAD" && ref.after.starts_with("ref: "); });
+    // Its undoing may lead back to a HEAD on no branch, a commit goes from one such to another.
+    isCheckout = std::ranges::any_of(set.refs, [](const RefEdit& ref) {
+      return ref.name == "HEAD" && (ref.before.starts_with("ref: ") || ref.after.starts_with("ref: "));
+    });
     for (const FileEdit& file : set.files) files.insert(file.path);
   }
 

@@ -26,12 +26,30 @@ void keepWhatIsLeftToDo(std::vector<Edit>& edits, std::size_t& moved, Now now) {
   });
 }
 
+bool isSubmodule(const FileState& state) {
+  return state.mode == GIT_FILEMODE_COMMIT;
+}
+
+// Of a submodule its folder counts, whatever is in it: that is judged by what is in the way. One that comes
+// or goes alone can't be told from a folder of something else, and neither does harm twice.
+FileState foundOf(const TreeWriter& writer, const FileEdit& file) {
+  const FileState now = writer.now(file.path);
+  if (now.there() || (!isSubmodule(file.before) && !isSubmodule(file.after))) return now;
+  const bool folder = writer.at(file.path) == TreeWriter::There::kDirectory;
+  const bool exchanged = file.before.there() && file.after.there();
+  return folder && exchanged && isSubmodule(file.after) ? file.after : file.before;
+}
+
 void judgeFiles(const Planning& planning, ChangeSet& set, Moved& moved) {
   const TreeWriter writer = planning.writer();
   std::erase_if(set.files, [](const FileEdit& file) {
-    return file.before.mode == GIT_FILEMODE_COMMIT || file.after.mode == GIT_FILEMODE_COMMIT;
+    return isSubmodule(file.before) && isSubmodule(file.after);  // it is not entered
   });
-  keepWhatIsLeftToDo(set.files, moved.files, [&](const FileEdit& file) { return writer.now(file.path); });
+  keepWhatIsLeftToDo(set.files, moved.files, [&](const FileEdit& file) { return foundOf(writer, file); });
+  const auto isFolder = [](const FileEdit& file) {
+    return (isSubmodule(file.before) || isSubmodule(file.after)) && file.before.there() != file.after.there();
+  };
+  if (set.refs.empty() && set.index.empty() && std::ranges::all_of(set.files, isFolder)) set.files.clear();
 }
 
 void judgeWorktree(const Planning& planning, Plan& plan) {

@@ -1,4 +1,5 @@
 // Checkout: what it moves, what it leaves, and what is in its way.
+#include <algorithm>
 #include <filesystem>
 
 #include <sys/stat.h>
@@ -252,6 +253,74 @@ TEST(GitCheckout, SubmodulesComeAndGoAsEmptyDirectories) {
   ASSERT_EQ(worker.change(checkOut("main")), "");
   EXPECT_EQ(branchNow(repo.folder()), "main");
   EXPECT_EQ(porcelain(repo.folder()), std::vector<std::string>{"?? sub/inside"}) << "kept, as by git";
+}
+
+// Main has files where topic has submodules, and a submodule that topic has not.
+struct Exchanged {
+  Exchanged() {
+    const std::string commit = tip(repo.folder());
+    repo.write("more/a.txt", "a\n");
+    git(repo.folder(), {"add", "more"});
+    git(repo.folder(), {"update-index", "--add", "--cacheinfo", "160000," + commit + ",gone"});
+    git(repo.folder(), {"commit", "-q", "-m", "main"});
+    git(repo.folder(), {"checkout", "-q", "-b", "topic"});
+    git(repo.folder(), {"rm", "-q", "kept.txt", "more/a.txt", "gone"});
+    for (const char* path : {"kept.txt", "more", "new"})
+      git(repo.folder(), {"update-index", "--add", "--cacheinfo", "160000," + commit + "," + path});
+    git(repo.folder(), {"commit", "-q", "-m", "submodules"});
+    git(repo.folder(), {"checkout", "-q", "main"});
+    before = filesOf();
+    EXPECT_EQ(worker.change(checkOut("topic")), "");
+    there = filesOf();
+    EXPECT_NE(there, before);
+  }
+  [[nodiscard]] std::vector<std::string> filesOf() const {
+    std::vector<std::string> files;
+    for (auto each = fs::recursive_directory_iterator(repo.folder()); each != end(each); ++each) {
+      if (each->path().filename() == ".git") {
+        each.disable_recursion_pending();
+      } else {
+        files.push_back(each->path().string() + (each->is_directory() ? "/" : ""));
+      }
+    }
+    std::ranges::sort(files);
+    return files;
+  }
+  void mustBe(const std::string& branch, const std::vector<std::string>& files) const {
+    EXPECT_EQ(branchNow(repo.folder()), branch);
+    EXPECT_EQ(porcelain(repo.folder()), std::vector<std::string>());
+    EXPECT_EQ(filesOf(), files);
+  }
+
+  Repo repo;
+  GitWorker worker{repo.broker, repo.folder(), Access::WRITE};
+  std::vector<std::string> before, there;
+};
+
+TEST(GitCheckout, FilesThatBecameSubmodulesComeBackByARollback) {
+  Exchanged exchanged;
+  const std::string action = exchanged.worker.lastAction;
+  ASSERT_EQ(exchanged.worker.rollback(action), "");
+  const std::string undone = exchanged.worker.lastAction;
+  exchanged.mustBe("main", exchanged.before);
+  EXPECT_EQ(exchanged.worker.rollback(action), "nothing_to_do/rollback");
+  ASSERT_EQ(exchanged.worker.rollback(undone), "") << "and that is undone as well";
+  exchanged.mustBe("topic", exchanged.there);
+}
+
+TEST(GitCheckout, ARollbackKeepsWhatCameIntoASubmodule) {
+  Exchanged exchanged;
+  const std::string action = exchanged.worker.lastAction;
+  exchanged.repo.write("kept.txt/mine", "in no commit\n");
+  EXPECT_EQ(exchanged.worker.rollback(action), "would_overwrite/untracked/1");
+  fs::remove_all(exchanged.repo.folder() + "/kept.txt");
+  exchanged.repo.write("kept.txt", "in no commit\n");
+  EXPECT_EQ(exchanged.worker.rollback(action), "state_moved/files_have_changed_since/1");
+  EXPECT_EQ(World::read(exchanged.repo.folder() + "/kept.txt"), "in no commit\n");
+  EXPECT_EQ(branchNow(exchanged.repo.folder()), "topic");
+  fs::remove(exchanged.repo.folder() + "/kept.txt");
+  ASSERT_EQ(exchanged.worker.rollback(action), "") << "as where a crash came between the two";
+  exchanged.mustBe("main", exchanged.before);
 }
 
 }  // namespace

@@ -188,6 +188,16 @@ TEST(GitSparseOnce, WhatLiesWhereSomethingIsLeftOutIsInTheWay) {
   EXPECT_EQ(branchNow(sparse.repo.folder()), "main");
 }
 
+TEST(GitSparseOnce, ACheckoutFromNoBranchIsUndoneToTheMarksThatWere) {
+  for (const char* kind : {"cone", "patterns"}) {
+    Sparse sparse(kind);
+    sparse.both({"checkout", "-q", "--detach"});
+    ASSERT_EQ(sparse.worker.change(checkOut("changed")), "") << kind;
+    ASSERT_EQ(sparse.worker.rollback(sparse.worker.lastAction), "") << kind;
+    sparse.mustAgree();
+  }
+}
+
 // Whoever marks an entry without a sparse checkout wants the file left alone.
 TEST(GitSparseOnce, AMarkWithoutPatternsIsLeftAlone) {
   Repo repo;
