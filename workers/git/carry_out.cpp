@@ -35,8 +35,11 @@ void putFiles(const Opened& opened, const ChangeSet& set, const std::string& mar
   };
   for (const FileEdit& file : set.files)
     if (goes(file)) writer.remove(file.path);
-  for (const FileEdit& file : set.files)
-    if (file.after.there()) writer.put(file.path, file.after);
+  for (const FileEdit& file : set.files) {
+    if (!file.after.there()) continue;
+    const bool isOver = file.before.there() && file.before.mode != GIT_FILEMODE_COMMIT;
+    writer.put(file.path, file.after, isOver ? TreeWriter::Over::kFile : TreeWriter::Over::kNothing);
+  }
 }
 
 // An index that is written, and what is marked in it as left out of the working tree: what was stays it,

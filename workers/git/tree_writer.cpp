@@ -78,6 +78,16 @@ void removeEmpty(int parent, const std::string& name) {
   unlinkat(parent, name.c_str(), AT_REMOVEDIR);
 }
 
+// What has come to `name` since it was looked for is not ours to replace. Where a file system can't tell,
+// what is left is to look once more.
+void bring(int parent, const std::string& temporary, const std::string& name) {
+  if (renameat2(parent, temporary.c_str(), parent, name.c_str(), RENAME_NOREPLACE) == 0) return;
+  struct stat status {};
+  const bool taken = errno != EINVAL || fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+  if (taken && (errno == EEXIST || errno == EINVAL)) throw Refusal{"would_overwrite", "untracked", "1"};
+  mustWrite(!taken && renameat(parent, temporary.c_str(), parent, name.c_str()) == 0);
+}
+
 // Line ends and $Id$ as git stores them.
 std::string cleaned(git_repository* repository, const std::string& path, std::string content) {
   git_filter_list* raw = nullptr;
@@ -162,7 +172,7 @@ void TreeWriter::write(const std::string& path, const Blob& blob, std::uint32_t 
   mustWrite(fchmod(file.get(), mode) == 0);
 }
 
-void TreeWriter::put(const std::string& path, const FileState& state) const {
+void TreeWriter::put(const std::string& path, const FileState& state, Over over) const {
   makeParents(path);
   std::string name;
   const sandbox::Fd parent = parentOf(path, name);
@@ -176,7 +186,11 @@ void TreeWriter::put(const std::string& path, const FileState& state) const {
   const std::string temporary = std::string(kTemporary) + mark_ + "-" + randomName();
   try {
     write(path, blob, state.mode, parent.get(), temporary);
-    mustWrite(renameat(parent.get(), temporary.c_str(), parent.get(), name.c_str()) == 0);
+    if (over == Over::kNothing) {
+      bring(parent.get(), temporary, name);
+    } else {
+      mustWrite(renameat(parent.get(), temporary.c_str(), parent.get(), name.c_str()) == 0);
+    }
   } catch (...) {
     unlinkat(parent.get(), temporary.c_str(), 0);
     throw;

@@ -30,8 +30,9 @@ class TreeWriter {
 
   // The blob as git would check it out, put in place at once; of a submodule an empty directory. Directories
   // are made as they are needed. One at its place goes with those in it, as far as they hold no file; what
-  // does stays, and then this throws Refusal.
-  void put(const std::string& path, const FileState& state) const;
+  // does stays, and then this throws Refusal: so does a file, where there was none.
+  enum class Over { kNothing, kFile };
+  void put(const std::string& path, const FileState& state, Over over) const;
   // Removes what a put() beside this path left that was cut off.
   void tidy(const std::string& path) const;
   // With directories that it leaves empty. A directory (a submodule's) only where it is empty itself.

@@ -98,8 +98,8 @@ int fillOne(const char* root, const git_tree_entry* entry, void* payload) {
     added.path = path.c_str();
     added.mode = state.mode;
     added.id = state.id;
-    must(git_index_add(filling.index, &added));  // refuses names that must not be written
-    filling.writer.put(path, state);
+    must(git_index_add(filling.index, &added));                // refuses names that must not be written
+    filling.writer.put(path, state, TreeWriter::Over::kFile);  // nobody else's yet
     filling.writer.describe(path, state, added);
     must(git_index_add(filling.index, &added));
     return 0;

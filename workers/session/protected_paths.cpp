@@ -232,8 +232,10 @@ std::span<const ProtectedName> protectedNames() {
 
 std::span<const std::string_view> keptAtTop(int workspace) {
   static constexpr std::array<std::string_view, 3> kMarks = {"HEAD", "objects", "refs"};
+  // By fstatat(), which every worker that asks may call.
   for (const std::string_view& mark : kMarks) {
-    if (!openBeneath(workspace, std::string(mark), O_PATH | O_NOFOLLOW)) return {&mark, 1};
+    struct stat status {};
+    if (fstatat(workspace, mark.data(), &status, AT_SYMLINK_NOFOLLOW) != 0) return {&mark, 1};
   }
   return kSettings;
 }

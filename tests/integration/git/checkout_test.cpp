@@ -1,6 +1,7 @@
 // Checkout: what it moves, what it leaves, and what is in its way.
 #include <algorithm>
 #include <filesystem>
+#include <thread>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,6 +37,25 @@ TEST(GitCheckout, MovesFilesIndexAndHead) {
   ASSERT_EQ(worker.rollback(worker.lastAction), "");
   EXPECT_EQ(branchNow(repo.folder()), "topic");
   EXPECT_TRUE(porcelain(repo.folder()).empty());
+}
+
+// Many files are written after all of them have been looked at.
+TEST(GitCheckout, AFileThatComesMeanwhileStays) {
+  Repo repo;
+  git(repo.folder(), {"checkout", "-q", "-b", "topic"});
+  for (int i = 0; i < 2000; ++i) repo.write("d/f" + std::to_string(1000 + i), std::to_string(i));
+  repo.write("zzz.txt", "theirs\n");
+  repo.commit("topic");
+  git(repo.folder(), {"checkout", "-q", "main"});
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  std::thread user([&repo]() {
+    while (!World::exists(repo.folder() + "/d/f1000")) usleep(200);
+    repo.write("zzz.txt", "mine\n");
+  });
+  const std::string denial = worker.change(checkOut("topic"));
+  user.join();
+  EXPECT_EQ(World::read(repo.folder() + "/zzz.txt"), "mine\n");
+  EXPECT_TRUE(denial.empty() || denial == "would_overwrite/untracked/1") << denial;
 }
 
 TEST(GitCheckout, LosesNothing) {
