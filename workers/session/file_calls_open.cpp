@@ -236,13 +236,13 @@ void FileCalls::openTerminal(const Caller& caller, const Opening& opening) {
 
 // A FIFO without a reader or a writer, a file under a lease: another process waits, as the caller would.
 void FileCalls::openLater(const Caller& caller, Location& location, const Opening& opening) const {
-  const pid_t child = forkWaiting();
-  if (child > 0) return;
-  if (child < 0) return setting_.listener.fail(caller.call().id, errno);
   // What was found is waited for, whatever its name is or leads to meanwhile.
   if (!location.file)
     location.file.reset(
         openat(location.parent.get(), location.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  const pid_t child = forkWaiting();
+  if (child > 0) return;
+  if (child < 0) return setting_.listener.fail(caller.call().id, errno);
   sandbox::Fd file;
   int error = ESRCH;
   for (long wait = kFirstWait; caller.isValid(); waitAWhile(wait)) {

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "box.h"
@@ -353,10 +354,13 @@ TEST_P(ProtectedNames, WhatTheGoferMaySeeOfItselfIsNobodysToSee) {
 // Who waits for a FIFO's reader waits for that FIFO, and makes no file in its place.
 TEST_P(ProtectedNames, AFifoThatGoesIsStillWaitedFor) {
   Box box(GetParam());
-  const Result result = box.broker.run(
-      shell("mkfifo f; (echo x > f; echo told) & sleep 0.3; mv f g; sleep 0.2; cat g; wait; "
-            "mkfifo h; (echo x > h) & sleep 0.3; rm h; sleep 0.3; ls h 2>&1; kill $!; echo end",
-            GetParam()));
+  // The gofer carries out one call after the other: when it has made a directory, it has seen the open.
+  const std::string opens = "until grep -q '^" + std::to_string(SYS_openat) +
+                            " ' /proc/$!/syscall; do sleep 0.01; done; mkdir made; rmdir made; ";
+  const Result result = box.broker.run(shell("mkfifo f h; (echo x > f; echo told) & " + opens +
+                                                 "mv f g; cat g; wait; (echo x > h) & " + opens +
+                                                 "rm h; sleep 0.1; kill $!; echo end",
+                                             GetParam()));
   EXPECT_NE(result.output.find("x\r\n"), std::string::npos) << result.output;
   EXPECT_NE(result.output.find("told"), std::string::npos) << result.output;
   EXPECT_NE(result.output.find("end"), std::string::npos) << result.output;
