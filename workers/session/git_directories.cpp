@@ -18,20 +18,18 @@ namespace {
 constexpr std::array<std::string_view, 8> kOwnParts = {"objects", "refs", "logs",     "info",
                                                        "hooks",   "lfs",  "rr-cache", "branches"};
 
-constexpr std::array<std::string_view, 2> kAreas = {"modules", "worktrees"};
-
 bool isOneOf(const auto& list, std::string_view name) {
   return std::ranges::find(list, name) != list.end();
 }
 
 bool holdsSettings(int workspace, const std::string& path) {
-  return std::ranges::any_of(std::array{"/config", "/commondir", "/hooks"}, [&](const char* name) {
-    return static_cast<bool>(openBeneath(workspace, path + name, O_PATH | O_NOFOLLOW));
+  return std::ranges::any_of(kGitSettings, [&](std::string_view name) {
+    return static_cast<bool>(openBeneath(workspace, path + "/" + std::string(name), O_PATH | O_NOFOLLOW));
   });
 }
 
 std::vector<std::string> subdirectories(int workspace, const std::string& path) {
-  const bool isArea = isOneOf(kAreas, std::string_view(path).substr(path.rfind('/') + 1));
+  const bool isArea = isOneOf(kGitAreas, std::string_view(path).substr(path.rfind('/') + 1));
   const sandbox::DirectoryStream stream =
       sandbox::streamOf(openBeneath(workspace, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   if (!stream) return {};

@@ -4,13 +4,13 @@
 #include <array>
 #include <cerrno>
 
+#include "workers/session/git_directories.h"
+
 namespace factionos::session {
 namespace {
 
 // What git reads as its own repository's settings below here, whether it is there yet or not.
 constexpr std::array<std::string_view, 2> kRepositories = {".git/modules", ".git/worktrees"};
-constexpr std::array<std::string_view, 2> kAreas = {"modules", "worktrees"};
-constexpr std::array<std::string_view, 4> kSettings = {"config", "config.worktree", "commondir", "hooks"};
 // Of a repository, where names are free: a branch may be called config.
 constexpr std::array<std::string_view, 6> kFree = {"objects", "refs", "logs", "info", "lfs", "rr-cache"};
 
@@ -38,9 +38,9 @@ Place placeOf(std::string_view path) {
   // The first part is a repository's name, or begins one: a work tree may be called logs. So is what follows
   // the area of a submodule's own.
   std::string_view part;
-  for (bool first = true; !rest.empty(); first = isOneOf(kAreas, part)) {
+  for (bool first = true; !rest.empty(); first = isOneOf(kGitAreas, part)) {
     part = rest.substr(0, rest.find('/'));
-    if (isOneOf(kSettings, part)) return Place::kInSettings;
+    if (isOneOf(kGitSettings, part)) return Place::kInSettings;
     if (!first && isOneOf(kFree, part)) return Place::kInFree;
     rest.remove_prefix(std::min(part.size() + 1, rest.size()));
   }
@@ -100,7 +100,7 @@ std::optional<Refusal> GuardedNames::judgeInside(std::string_view path, Change c
   }
   const Place place = placeOf(path);
   // What was a part of a repository, where names are free, would become a repository's name in an area.
-  const bool toArea = change == Change::kShift && isOneOf(kAreas, path.substr(path.rfind('/') + 1));
+  const bool toArea = change == Change::kShift && isOneOf(kGitAreas, path.substr(path.rfind('/') + 1));
   if (place == Place::kInSettings || (place == Place::kRepository && (change == Change::kBring || toArea)))
     return refusal({}, change, false, false);
   return std::nullopt;

@@ -51,8 +51,6 @@ constexpr std::array kNames = {
     ProtectedName{".factionos", Guard::kReadOnly, "what changed files were before: undo is made of it"},
 };
 
-constexpr std::array<std::string_view, 4> kSettings = {"config", "config.worktree", "commondir", "hooks"};
-
 std::string readConfig(int workspace, const std::string& path) {
   const sandbox::Fd file = openBeneath(workspace, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   struct stat status {};
@@ -110,7 +108,7 @@ class Finder {
   }
 
   void addRepository(const std::string& git) {
-    for (const std::string_view name : kSettings) add(below(git, std::string(name)), Guard::kReadOnly);
+    for (const std::string_view name : kGitSettings) add(below(git, std::string(name)), Guard::kReadOnly);
     addConfiguration(git, below(git, "config"));
     addConfiguration(git, below(git, "config.worktree"));
   }
@@ -237,7 +235,7 @@ std::span<const std::string_view> keptAtTop(int workspace) {
     struct stat status {};
     if (fstatat(workspace, mark.data(), &status, AT_SYMLINK_NOFOLLOW) != 0) return {&mark, 1};
   }
-  return kSettings;
+  return kGitSettings;
 }
 
 ProtectedPaths findProtected(int workspace) {
