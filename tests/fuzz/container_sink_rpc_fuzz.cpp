@@ -4,19 +4,12 @@
 
 #include "broker/executors/live_run.h"
 #include "tests/fuzz/broker_core.h"
+#include "tests/fuzz/ended_worker.h"
 #include "tests/fuzz/rpc_peer.h"
 
 namespace {
 
 using namespace factionos;
-
-class Worker final : public schema::Worker::Server {
-  kj::Promise<void> kill(KillContext) override { return kj::READY_NOW; }
-  kj::Promise<void> exited(ExitedContext context) override {
-    context.getResults().initExit().setCode(0);
-    return kj::READY_NOW;
-  }
-};
 
 std::shared_ptr<broker::EngineWorker> makeWorker(rpc::OwnFd end) {
   auto line = kj::heap<rpc::Connection>(fuzz::loop(), kj::mv(end),
@@ -24,13 +17,9 @@ std::shared_ptr<broker::EngineWorker> makeWorker(rpc::OwnFd end) {
   auto containers = line->bootstrapAs<schema::Containers>();
   return std::make_shared<broker::EngineWorker>(
       broker::EngineWorker{.kind = schema::EngineKind::DOCKER,
-                           .started = {kj::mv(line), kj::heap<Worker>()},
+                           .started = {kj::mv(line), kj::heap<fuzz::EndedWorker>()},
                            .containers = kj::mv(containers)});
 }
-
-struct Ignore final : public kj::TaskSet::ErrorHandler {
-  void taskFailed(kj::Exception&&) override {}
-};
 
 }  // namespace
 
@@ -54,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                              audit::Label::of("token:all"), 60'000, 3'000, core.masks);
   fuzz::Peer peer(plan, bytes, kj::mv(pair.second));
   {
-    Ignore ignore;
+    fuzz::Ignore ignore;
     kj::TaskSet tasks(ignore);
     capnp::MallocMessageBuilder spec;
     // As RunContainer: what could not be started is watched, too.

@@ -4,6 +4,7 @@
 
 #include "protocol/rpc/descriptor.h"
 #include "tests/fuzz/broker_core.h"
+#include "tests/fuzz/ended_worker.h"
 #include "tests/fuzz/rpc_peer.h"
 
 namespace {
@@ -19,18 +20,10 @@ class Session final : public schema::Session::Server {
   kj::Promise<void> kill(KillContext) override { return kj::READY_NOW; }
 };
 
-class Worker final : public schema::Worker::Server {
-  kj::Promise<void> kill(KillContext) override { return kj::READY_NOW; }
-  kj::Promise<void> exited(ExitedContext context) override {
-    context.getResults().initExit().setCode(0);
-    return kj::READY_NOW;
-  }
-};
-
 kj::Own<broker::LiveSession> makeSession(fuzz::BrokerCore& core) {
   auto request = kj::heap<capnp::MallocMessageBuilder>();
   request->initRoot<schema::TerminalRun>().setShell("true");
-  broker::StartedSession supervisor{kj::heap<Session>(), kj::heap<Worker>()};
+  broker::StartedSession supervisor{kj::heap<Session>(), kj::heap<fuzz::EndedWorker>()};
   return kj::refcounted<broker::LiveSession>(core.core,
                                              broker::SessionFacts{.id = audit::Label::of("ses_0"),
                                                                   .actionId = audit::Label::of("act_0"),
@@ -46,10 +39,6 @@ void useTerminal(broker::LiveSession& session, kj::TaskSet& tasks) {
   tasks.add(session.input("x\n").ignoreResult());
   tasks.add(session.resize(100, 30).ignoreResult());
 }
-
-struct Ignore final : public kj::TaskSet::ErrorHandler {
-  void taskFailed(kj::Exception&&) override {}
-};
 
 }  // namespace
 
@@ -72,10 +61,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto pty = line->bootstrapAs<schema::Pty>();
   fuzz::Peer peer(plan, bytes, kj::mv(pair.second));
   {
-    Ignore ignore;
+    fuzz::Ignore ignore;
     kj::TaskSet tasks(ignore);
     tasks.add(session
-                  ->attach({{kj::mv(line), kj::heap<Worker>()}, kj::mv(pty)},
+                  ->attach({{kj::mv(line), kj::heap<fuzz::EndedWorker>()}, kj::mv(pty)},
                            rpc::carryDescriptor<schema::Descriptor>(
                                rpc::OwnFd(open("/dev/null", O_RDWR | O_CLOEXEC))))
                   .ignoreResult());
