@@ -8,7 +8,6 @@ namespace factionos::git {
 namespace {
 
 constexpr std::size_t kMostBranches = 100'000;
-constexpr std::string_view kHeads = "refs/heads/";
 constexpr std::string_view kRemotes = "refs/remotes/";
 
 struct Row {

@@ -99,8 +99,8 @@ bool isRef(const std::string& name) {
 
 // An object, a branch that is pointed at, or nothing.
 bool isTarget(const std::string& target) {
-  constexpr std::string_view kSymbolic = "ref: refs/heads/";
-  if (target.starts_with(kSymbolic)) return isRef(target.substr(kSymbolic.find(' ') + 1));
+  constexpr std::string_view kBranch = "ref: refs/heads/";
+  if (target.starts_with(kBranch)) return isRef(target.substr(kBranch.find(' ') + 1));
   return target.empty() || (target.size() == GIT_OID_HEXSZ &&
                             target.find_first_not_of("0123456789abcdef") == std::string::npos);
 }

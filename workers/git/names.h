@@ -6,6 +6,9 @@
 
 namespace factionos::git {
 
+inline constexpr std::string_view kHeads = "refs/heads/";  // where branches are
+inline constexpr std::string_view kSymbolic = "ref: ";     // begins the text of a reference to another one
+
 // A branch, tag or remote by its short name. Throws Refusal "invalid": a leading dash, "..", "@{", a control
 // byte, a blank, any of ~^:?*[\, a part that begins with a dot or ends with ".lock", a slash or a dot at its
 // end, or "@" alone.

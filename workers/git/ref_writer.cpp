@@ -18,7 +18,6 @@ namespace {
 
 constexpr const char* kPacked = "packed-refs";
 constexpr std::size_t kMostPackedBytes = std::size_t{64} << 20;
-constexpr std::string_view kSymbolic = "ref: ";
 
 std::string parentOf(const std::string& path) {
   const std::size_t slash = path.rfind('/');

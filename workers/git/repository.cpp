@@ -10,8 +10,6 @@
 namespace factionos::git {
 namespace {
 
-constexpr std::string_view kHeads = "refs/heads/";
-
 void mustBe(const char* opened, const Directory& judged) {
   const sandbox::Fd handle = opened == nullptr ? sandbox::Fd() : openDirectory(opened);
   if (!handle || identityOf(handle.get()) != identityOf(judged.handle.get()))

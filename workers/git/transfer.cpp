@@ -12,7 +12,6 @@
 namespace factionos::git {
 namespace {
 
-constexpr std::string_view kHeads = "refs/heads/";
 constexpr std::size_t kMostRefs = 1000;
 
 const Remote& remoteOf(const Opened& opened, std::string_view asked) {

@@ -81,11 +81,18 @@ void removeEmpty(int parent, const std::string& name) {
 // What has come to `name` since it was looked for is not ours to replace. Where a file system can't tell,
 // what is left is to look once more.
 void bring(int parent, const std::string& temporary, const std::string& name) {
-  if (renameat2(parent, temporary.c_str(), parent, name.c_str(), RENAME_NOREPLACE) == 0) return;
-  struct stat status {};
-  const bool taken = errno != EINVAL || fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
-  if (taken && (errno == EEXIST || errno == EINVAL)) throw Refusal{"would_overwrite", "untracked", "1"};
-  mustWrite(!taken && renameat(parent, temporary.c_str(), parent, name.c_str()) == 0);
+  int error = renameat2(parent, temporary.c_str(), parent, name.c_str(), RENAME_NOREPLACE) == 0 ? 0 : errno;
+  if (error == EINVAL) {
+    struct stat status {};
+    if (fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
+      error = EEXIST;
+    } else {
+      error = renameat(parent, temporary.c_str(), parent, name.c_str()) == 0 ? 0 : errno;
+    }
+  }
+  if (error == EEXIST) throw Refusal{"would_overwrite", "untracked", "1"};
+  errno = error;
+  mustWrite(error == 0);
 }
 
 // Line ends and $Id$ as git stores them.

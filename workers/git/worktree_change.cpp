@@ -18,9 +18,6 @@
 namespace factionos::git {
 namespace {
 
-constexpr std::string_view kSymbolic = "ref: ";
-constexpr std::string_view kHeads = "refs/heads/";
-
 void mustWrite(bool fact) {
   git::mustWrite(fact, "worktree");
 }

@@ -20,8 +20,6 @@
 namespace factionos::git {
 namespace {
 
-constexpr std::string_view kSymbolic = "ref: ";
-constexpr std::string_view kHeads = "refs/heads/";
 constexpr std::string_view kWorktrees = "worktrees/";
 constexpr std::string_view kNoDirectory = "-";
 constexpr std::string_view kMark = "factionos-gone-";

@@ -14,7 +14,6 @@ namespace factionos::git {
 namespace {
 
 constexpr std::size_t kMostWorktrees = 256;
-constexpr std::string_view kHeads = "refs/heads/";
 
 std::string firstLine(const std::optional<std::string>& text) {
   return text ? text->substr(0, text->find_first_of("\r\n")) : std::string();
@@ -28,7 +27,6 @@ std::string relativeTo(const std::string& base, const std::string& path) {
 
 void readHead(const Opened& opened, const std::optional<std::string>& text, WorktreeRow& row) {
   const std::string line = firstLine(text);
-  constexpr std::string_view kSymbolic = "ref: ";
   if (!line.starts_with(kSymbolic)) {
     if (line.size() == GIT_OID_HEXSZ) row.commit = line;
     return;
