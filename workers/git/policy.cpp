@@ -84,7 +84,7 @@ sandbox::SeccompPolicy calls(Access access) {
       allow(families::epollLoop(), "its loop"),
       allow(families::socketIo(), "its line; there is no other socket, and none can be made"),
       allow(families::signals(), "its loop"),
-      allow(families::threads(), "one thread for the work, so that the line is always listened to"),
+      allow(families::threads(), "one for the work, so that the line is always listened to, and its helpers"),
       allow(withoutModes(families::filesRead()), "the repository, within Landlock"),
       allow(opening(), "leaves no file that gives its user's rights to others"),
       allow(families::processInfo(), "libraries ask who they are"),

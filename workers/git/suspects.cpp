@@ -3,8 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <condition_variable>
 #include <cstring>
+#include <exception>
+#include <iterator>
+#include <memory>
+#include <mutex>
 #include <string_view>
+#include <system_error>
+#include <thread>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -18,6 +25,10 @@ namespace {
 
 // With more of them libgit2's own walk is as fast.
 constexpr std::size_t kMostSuspects = 1000;
+// The kernel answers several threads at once, and what a look costs is the kernel's: more of them than
+// this would only wait for each other, and for fewer entries than this one is done before another has begun.
+constexpr std::size_t kMostThreads = 4;
+constexpr std::size_t kEntriesOfOne = 500;
 constexpr const char* kEmptyBlob = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
 
 // When the index was written that is in memory. Nothing if another one has taken its place since.
@@ -34,50 +45,72 @@ std::optional<timespec> writtenAt(git_index* index) {
   return status.st_mtim;
 }
 
+// The look of several threads at a tree, a directory of it at a time.
 class Look {
  public:
   Look(git_repository* repository, git_index* index, NewNames names, timespec written, bool modes,
-       Patience& patience)
-      : repository_(repository),
-        index_(index),
-        names_(names),
-        written_(written),
-        modes_(modes),
-        patience_(patience) {
-    git_oid_fromstr(&emptyBlob_, kEmptyBlob);
-  }
+       Patience& patience);
 
-  // Entries [begin, end) are what is tracked below `directory`, whose path is `prefix`. False: it can't tell.
-  bool into(sandbox::Fd directory, const std::string& prefix, std::size_t begin, std::size_t end);
+  // From `top` on. False: it can't tell. Rethrows what any of the threads has thrown.
+  bool into(sandbox::Fd top);
   std::vector<std::string> take() { return std::move(suspects_); }
 
  private:
-  [[nodiscard]] const git_index_entry& entryAt(std::size_t at) const {
-    return *git_index_get_byindex(index_, at);
+  // One that is still to be looked at, with those that it lies in held open: entries [begin, end) are what is
+  // tracked below it, `path` ends with a slash. The top has no parent and is `open` already.
+  struct Directory {
+    std::shared_ptr<DIR> parent;
+    std::string path;
+    std::size_t begin;
+    std::size_t end;
+    sandbox::Fd open = {};
+  };
+  // What one look at one directory has found, before anybody else knows of it.
+  struct Seen {
+    bool whole = true;
+    std::vector<std::string> suspects;
+    std::vector<std::string> newNames;
+    std::vector<Directory> below;
+  };
+  class Turn;
+
+  [[nodiscard]] std::string_view nameAt(std::size_t at, const std::string& path) const {
+    return entries_[at]->path + path.size();
   }
-  [[nodiscard]] std::string_view nameAt(std::size_t at, const std::string& prefix) const {
-    return std::string_view(entryAt(at).path).substr(prefix.size());
-  }
-  [[nodiscard]] std::size_t endOf(std::size_t begin, std::size_t end, std::string_view directory) const;
+  [[nodiscard]] std::size_t endOf(std::size_t begin, std::size_t end, const std::string& directory) const;
   [[nodiscard]] bool isUnchanged(const git_index_entry& entry, const struct stat& status) const;
-  bool add(std::string path);
-  bool judge(int directory, const git_index_entry& entry, const char* name);
-  bool below(int directory, const std::string& path, std::size_t begin, std::size_t end);
-  bool addNewNames(DIR* stream, const std::string& prefix, std::vector<std::string_view> known);
+  void judge(int directory, const git_index_entry& entry, const char* name, Seen& seen) const;
+  void addGone(const Directory& directory, Seen& seen) const;
+  void addNewNames(DIR* stream, const std::string& path, std::vector<std::string_view> known,
+                   Seen& seen) const;
+  [[nodiscard]] Seen lookAt(Directory directory) const;
+  bool isNew(const std::string& path);
+  void keep(Seen seen);
+  void work();
 
   git_repository* repository_;
-  git_index* index_;
   NewNames names_;
   timespec written_;
   bool modes_;
   Patience& patience_;
   git_oid emptyBlob_{};
+  std::vector<const git_index_entry*> entries_;  // libgit2 is asked for none of them meanwhile
+
+  std::mutex mutex_;  // of all that follows, of `patience_`, and of every call of libgit2's
+  std::condition_variable changed_;
+  std::vector<Directory> waiting_;  // the last is the next, so that few are held open
+  unsigned underWay_ = 0;
+  bool whole_ = true;
+  std::exception_ptr failure_ = nullptr;
   std::vector<std::string> suspects_;
 };
 
-bool Look::add(std::string path) {
-  if (suspects_.empty() || suspects_.back() != path) suspects_.push_back(std::move(path));
-  return suspects_.size() <= kMostSuspects;
+Look::Look(git_repository* repository, git_index* index, NewNames names, timespec written, bool modes,
+           Patience& patience)
+    : repository_(repository), names_(names), written_(written), modes_(modes), patience_(patience) {
+  git_oid_fromstr(&emptyBlob_, kEmptyBlob);
+  entries_.resize(git_index_entrycount(index));
+  for (std::size_t at = 0; at < entries_.size(); ++at) entries_[at] = git_index_get_byindex(index, at);
 }
 
 // git's rule: what has the recorded times, size and number is unchanged, unless it was written in the moment
@@ -102,68 +135,153 @@ bool Look::isUnchanged(const git_index_entry& entry, const struct stat& status) 
          entry.uid == status.st_uid && entry.gid == status.st_gid;
 }
 
-bool Look::judge(int directory, const git_index_entry& entry, const char* name) {
-  if ((entry.flags_extended & GIT_INDEX_ENTRY_SKIP_WORKTREE) != 0) return true;
-  const bool plain = git_index_entry_stage(&entry) == 0 && entry.mode != GIT_FILEMODE_COMMIT &&
+void Look::judge(int directory, const git_index_entry& entry, const char* name, Seen& seen) const {
+  if ((entry.flags_extended & GIT_INDEX_ENTRY_SKIP_WORKTREE) != 0) return;
+  const bool plain = GIT_INDEX_ENTRY_STAGE(&entry) == 0 && entry.mode != GIT_FILEMODE_COMMIT &&
                      (entry.flags_extended & GIT_INDEX_ENTRY_INTENT_TO_ADD) == 0;
   struct stat status {};
   if (plain && fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && isUnchanged(entry, status))
-    return true;
-  return add(entry.path);
+    return;
+  // One with a conflict has up to three entries.
+  if (seen.suspects.empty() || seen.suspects.back() != entry.path) seen.suspects.emplace_back(entry.path);
 }
 
-std::size_t Look::endOf(std::size_t begin, std::size_t end, std::string_view directory) const {
-  while (begin < end && std::string_view(entryAt(begin).path).starts_with(directory)) ++begin;
+// One by one: nobody has promised that an index is in order, and each of them is known by its beginning from
+// here on.
+std::size_t Look::endOf(std::size_t begin, std::size_t end, const std::string& directory) const {
+  while (begin < end && std::strncmp(entries_[begin]->path, directory.data(), directory.size()) == 0) ++begin;
   return begin;
 }
 
-bool Look::below(int directory, const std::string& path, std::size_t begin, std::size_t end) {
-  if (patience_.over()) return false;
-  const std::string name = path.substr(path.rfind('/', path.size() - 2) + 1);
-  if (sandbox::Fd inner = openBeneath(directory, name, O_RDONLY | O_DIRECTORY))
-    return into(std::move(inner), path, begin, end);
-  if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP) return false;
-  for (std::size_t at = begin; at < end; ++at) {
-    const bool leftOut = (entryAt(at).flags_extended & GIT_INDEX_ENTRY_SKIP_WORKTREE) != 0;
-    if (!leftOut && !add(entryAt(at).path)) return false;
+// Nothing that is tracked below it is there.
+void Look::addGone(const Directory& directory, Seen& seen) const {
+  for (std::size_t at = directory.begin; at < directory.end; ++at) {
+    const bool leftOut = (entries_[at]->flags_extended & GIT_INDEX_ENTRY_SKIP_WORKTREE) != 0;
+    if (!leftOut) seen.suspects.emplace_back(entries_[at]->path);
+    if (seen.suspects.size() > kMostSuspects) return;
   }
-  return true;
 }
 
-bool Look::addNewNames(DIR* stream, const std::string& prefix, std::vector<std::string_view> known) {
+void Look::addNewNames(DIR* stream, const std::string& path, std::vector<std::string_view> known,
+                       Seen& seen) const {
   std::ranges::sort(known);
   while (const dirent* entry = sandbox::nextEntry(stream)) {
     const std::string_view name = entry->d_name;
     if (name == ".git" || std::ranges::binary_search(known, name)) continue;
-    const std::string path = prefix + std::string(name);
-    int ignored = 0;
-    must(git_ignore_path_is_ignored(&ignored, repository_, path.c_str()));
-    if (ignored != 0) continue;
-    if (names_ == NewNames::kEndTheLook || !add(path)) return false;
+    seen.newNames.push_back(path + std::string(name));
   }
-  return true;
 }
 
-bool Look::into(sandbox::Fd directory, const std::string& prefix, std::size_t begin, std::size_t end) {
-  const sandbox::DirectoryStream stream = sandbox::streamOf(std::move(directory));
-  if (!stream) return false;
+Look::Seen Look::lookAt(Directory directory) const {
+  Seen seen;
+  const std::string& path = directory.path;
+  if (directory.parent) {
+    const std::string name = path.substr(path.rfind('/', path.size() - 2) + 1);
+    directory.open = openBeneath(dirfd(directory.parent.get()), name, O_RDONLY | O_DIRECTORY);
+    const int why = directory.open ? 0 : errno;
+    // What is there instead is a name like any other.
+    if ((why == ENOTDIR || why == ELOOP) && names_ != NewNames::kLeftOut)
+      seen.newNames.push_back(path.substr(0, path.size() - 1));
+    if (why == ENOENT || why == ENOTDIR || why == ELOOP) {
+      addGone(directory, seen);
+      return seen;
+    }
+  }
+  const std::shared_ptr<DIR> stream =
+      directory.open ? sandbox::streamOf(std::move(directory.open)) : sandbox::DirectoryStream();
+  seen.whole = stream != nullptr;
+  if (!stream) return seen;
   const int handle = dirfd(stream.get());
   std::vector<std::string_view> known;
-  for (std::size_t at = begin; at < end;) {
-    const std::string_view name = nameAt(at, prefix);
+  for (std::size_t at = directory.begin; at < directory.end && seen.suspects.size() <= kMostSuspects;) {
+    const std::string_view name = nameAt(at, path);
     const std::size_t slash = name.find('/');
     known.push_back(name.substr(0, slash));
     if (slash == std::string_view::npos) {
-      if (!judge(handle, entryAt(at), name.data())) return false;
+      judge(handle, *entries_[at], name.data(), seen);
       ++at;
       continue;
     }
-    const std::string path = prefix + std::string(name.substr(0, slash + 1));
-    const std::size_t next = endOf(at, end, path);
-    if (!below(handle, path, at, next)) return false;
-    at = next;
+    std::string below = path + std::string(name.substr(0, slash + 1));
+    const std::size_t end = endOf(at, directory.end, below);
+    seen.below.push_back({stream, std::move(below), at, end});
+    at = end;
   }
-  return names_ == NewNames::kLeftOut || addNewNames(stream.get(), prefix, std::move(known));
+  if (names_ != NewNames::kLeftOut) addNewNames(stream.get(), path, std::move(known), seen);
+  return seen;
+}
+
+bool Look::isNew(const std::string& path) {
+  int ignored = 0;
+  must(git_ignore_path_is_ignored(&ignored, repository_, path.c_str()));
+  return ignored == 0;
+}
+
+void Look::keep(Seen seen) {
+  std::ranges::move(seen.suspects, std::back_inserter(suspects_));
+  for (std::string& path : seen.newNames) {
+    if (!isNew(path)) continue;
+    seen.whole = seen.whole && names_ != NewNames::kEndTheLook;
+    suspects_.push_back(std::move(path));
+    if (!seen.whole || suspects_.size() > kMostSuspects) break;
+  }
+  whole_ = whole_ && seen.whole && suspects_.size() <= kMostSuspects;
+  // The first of them next, as they lie on the disk.
+  std::move(seen.below.rbegin(), seen.below.rend(), std::back_inserter(waiting_));
+}
+
+// A directory of the work that is done, whatever comes of it.
+class Look::Turn {
+ public:
+  explicit Turn(Look& look) : look_(look) { ++look_.underWay_; }
+  ~Turn() {
+    --look_.underWay_;
+    look_.changed_.notify_all();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  Look& look_;
+};
+
+void Look::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this]() { return !whole_ || !waiting_.empty() || underWay_ == 0; });
+    if (whole_ && patience_.over()) whole_ = false;
+    if (!whole_ || waiting_.empty()) return changed_.notify_all();
+    const Turn turn(*this);
+    try {
+      Directory directory = std::move(waiting_.back());
+      waiting_.pop_back();
+      lock.unlock();
+      Seen seen = lookAt(std::move(directory));
+      lock.lock();
+      keep(std::move(seen));
+    } catch (...) {
+      if (!lock.owns_lock()) lock.lock();
+      failure_ = std::current_exception();
+      whole_ = false;
+    }
+  }
+}
+
+bool Look::into(sandbox::Fd top) {
+  waiting_.push_back({nullptr, {}, 0, entries_.size(), std::move(top)});
+  {
+    std::vector<std::jthread> others;
+    const std::size_t most = std::min<std::size_t>(std::thread::hardware_concurrency(), kMostThreads);
+    try {
+      while (others.size() + 1 < std::min(most, entries_.size() / kEntriesOfOne))
+        others.emplace_back([this]() { work(); });
+    } catch (const std::system_error&) {
+      // Where no more can be had, those that there are do it.
+    }
+    work();
+  }
+  if (failure_) std::rethrow_exception(failure_);
+  return whole_;
 }
 
 int boolean(git_config* config, const char* key, int otherwise) {
@@ -184,7 +302,7 @@ std::optional<std::vector<std::string>> suspectsIn(git_repository* repository, g
   sandbox::Fd top = openBeneath(workTree, ".", O_RDONLY | O_DIRECTORY);
   if (!written || !top) return std::nullopt;
   Look look(repository, index, names, *written, boolean(raw, "core.filemode", 1) != 0, patience);
-  if (!look.into(std::move(top), {}, 0, git_index_entrycount(index))) return std::nullopt;
+  if (!look.into(std::move(top))) return std::nullopt;
   return look.take();
 }
 

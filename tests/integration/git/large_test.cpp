@@ -73,5 +73,33 @@ TEST(GitLarge, ManyTrackedFilesAreLookedAt) {
   EXPECT_TRUE(porcelain(repo.folder()).empty());
 }
 
+// Enough of them, in enough directories, that more than one thread looks: what each finds is told, and once.
+TEST(GitLarge, ChangesInManyDirectoriesAreGits) {
+  Repo repo;
+  const auto directory = [](unsigned i) { return "d" + std::to_string(i % 7) + "/e" + std::to_string(i); };
+  for (unsigned i = 0; i < 60; ++i) fill(repo.folder() + "/" + directory(i), 60);
+  repo.write(".gitignore", "*.o\n");
+  repo.commit("many");
+  for (unsigned i = 0; i < 60; ++i) repo.write(directory(i) + "/made.o", "ignored\n");
+  for (const bool changed : {false, true}) {
+    if (changed) {
+      for (unsigned i = 0; i < 60; ++i) {
+        repo.write(directory(i) + "/f" + std::to_string(i), "changed\n");
+        std::filesystem::remove(repo.folder() + "/" + directory(i) + "/f3");
+        repo.write(directory(i) + "/new" + std::to_string(i), "new\n");
+      }
+      std::filesystem::remove_all(repo.folder() + "/" + directory(8));
+      std::filesystem::rename(repo.folder() + "/" + directory(9), repo.folder() + "/moved");
+      std::filesystem::create_directory_symlink("../moved", repo.folder() + "/" + directory(9));
+      std::filesystem::remove_all(repo.folder() + "/" + directory(10));
+      repo.write(directory(10), "a file now\n");
+    }
+    GitWorker worker(repo.broker, repo.folder());
+    EXPECT_EQ(worker.status(), porcelain(repo.folder())) << changed;
+    EXPECT_EQ(worker.status(schema::Untracked::NORMAL), porcelain(repo.folder(), "normal")) << changed;
+    EXPECT_EQ(worker.status(schema::Untracked::NO), porcelain(repo.folder(), "no")) << changed;
+  }
+}
+
 }  // namespace
 }  // namespace factionos::test
