@@ -2,6 +2,10 @@
 
 #include <string_view>
 
+#include <fcntl.h>
+#include <linux/stat.h>
+#include <sys/stat.h>
+
 namespace factionos::sandbox {
 
 DirectoryStream streamOf(Fd directory) noexcept {
@@ -16,6 +20,12 @@ const dirent* nextEntry(DIR* stream) noexcept {
     if (name != "." && name != "..") return entry;
   }
   return nullptr;
+}
+
+std::uint64_t mountOf(int descriptor) noexcept {
+  struct statx status {};
+  if (statx(descriptor, "", AT_EMPTY_PATH, STATX_MNT_ID, &status) != 0) return 0;
+  return status.stx_mnt_id;
 }
 
 }  // namespace factionos::sandbox

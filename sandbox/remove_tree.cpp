@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -15,11 +16,23 @@ namespace {
 
 constexpr int kNames = 1000;  // tried before an entry is given up
 
-// A directory itself, not what a link leads to, on no other mount, with all rights for its owner.
-Fd openDirectory(int parent, const char* name, dev_t device) noexcept {
-  const Fd handle(openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+// Where a directory lies: of two mounts of one file system the device is the same.
+struct Where {
+  dev_t device = 0;
+  std::uint64_t mount = 0;
+  friend bool operator==(const Where&, const Where&) = default;
+};
+
+std::optional<Where> whereIs(int directory) noexcept {
   struct stat status {};
-  if (!handle || fstat(handle.get(), &status) != 0 || status.st_dev != device) return {};
+  if (fstat(directory, &status) != 0) return std::nullopt;
+  return Where{status.st_dev, mountOf(directory)};
+}
+
+// A directory itself, not what a link leads to, on no other mount, with all rights for its owner.
+Fd openDirectory(int parent, const char* name, const Where& where) noexcept {
+  const Fd handle(openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!handle || whereIs(handle.get()) != where) return {};
   // A handle takes no fchmod before Linux 6.6; its link in /proc leads to what it holds and nowhere else.
   char link[32];
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", handle.get());
@@ -45,7 +58,7 @@ void drain(int directory, Each each) noexcept {
 
 class Remover {
  public:
-  Remover(int top, dev_t device) noexcept : top_(top), device_(device) {}
+  Remover(int top, const Where& where) noexcept : top_(top), where_(where) {}
 
   void run() noexcept {
     drain(top_, [this](const char* name) { return removeEntry(name); });
@@ -55,7 +68,7 @@ class Remover {
   // An entry of the top directory: its files go, its directories come up here.
   bool removeEntry(const char* name) noexcept {
     if (unlinkat(top_, name, 0) == 0 || unlinkat(top_, name, AT_REMOVEDIR) == 0) return true;
-    const Fd child = openDirectory(top_, name, device_);
+    const Fd child = openDirectory(top_, name, where_);
     if (!child) return false;
     drain(child.get(), [this, &child](const char* inner) {
       return unlinkat(child.get(), inner, 0) == 0 || unlinkat(child.get(), inner, AT_REMOVEDIR) == 0 ||
@@ -66,7 +79,7 @@ class Remover {
 
   // A directory that changes its parent must be writable itself.
   bool moveUp(int from, const char* name) noexcept {
-    if (!openDirectory(from, name, device_)) return false;
+    if (!openDirectory(from, name, where_)) return false;
     for (int i = 0; i < kNames; ++i) {
       char fresh[32];
       std::snprintf(fresh, sizeof fresh, ".up-%llu", static_cast<unsigned long long>(next_++));
@@ -77,15 +90,14 @@ class Remover {
   }
 
   int top_;
-  dev_t device_;
+  Where where_;
   std::uint64_t next_ = 0;
 };
 
 }  // namespace
 
 void emptyTree(int directory) noexcept {
-  struct stat status {};
-  if (fstat(directory, &status) == 0) Remover(directory, status.st_dev).run();
+  if (const auto where = whereIs(directory)) Remover(directory, *where).run();
 }
 
 Removal removeTree(int parent, const char* name) noexcept {
@@ -94,10 +106,10 @@ Removal removeTree(int parent, const char* name) noexcept {
     return fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
   };
   if (unlinkat(parent, name, 0) == 0 || isGone()) return Removal::kGone;
-  struct stat status {};
-  if (fstat(parent, &status) != 0) return Removal::kLeft;
-  const Fd top = openDirectory(parent, name, status.st_dev);
-  if (top) Remover(top.get(), status.st_dev).run();
+  const auto where = whereIs(parent);
+  if (!where) return Removal::kLeft;
+  const Fd top = openDirectory(parent, name, *where);
+  if (top) Remover(top.get(), *where).run();
   unlinkat(parent, name, AT_REMOVEDIR);
   return isGone() ? Removal::kGone : Removal::kLeft;
 }

@@ -113,6 +113,31 @@ TEST_F(RemoveTree, LeavesAnotherMountAsItIs) {
   expectGone();
 }
 
+// Of the same file system, so that its device is the tree's.
+TEST_F(RemoveTree, LeavesABindMountAsItIs) {
+  const std::string precious = root + "/precious";
+  std::filesystem::create_directories(precious + "/deep");
+  std::ofstream(precious + "/kept") << "x";
+  const pid_t child = fork();
+  if (child == 0) {
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) _exit(2);
+    for (const char* place : {"/tree/mount", "/tree/a/mount"}) {
+      const std::string mount = root + place;
+      std::filesystem::create_directories(mount);
+      if (::mount(precious.c_str(), mount.c_str(), nullptr, MS_BIND, nullptr) != 0) _exit(2);
+    }
+    const Fd here(open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));  // by what is mounted from now on
+    _exit(removeTree(here.get(), "tree") == Removal::kLeft ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WEXITSTATUS(status) == 2) GTEST_SKIP() << "this machine has no user namespaces";
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(std::filesystem::exists(precious + "/kept"));
+  EXPECT_TRUE(std::filesystem::exists(precious + "/deep"));
+  expectGone();
+}
+
 TEST_F(RemoveTree, TakesWhatIsNotThereForGone) {
   EXPECT_EQ(removeTree(parent.get(), "absent"), Removal::kGone);
 }
