@@ -100,7 +100,8 @@ class Inflating {
 };
 
 struct Backend {
-  git_odb_backend base{};  // first: libgit2 hands out its address
+  git_odb_backend base{};               // first: libgit2 hands out its address
+  std::vector<git_odb_backend*> packs;  // the database's own; asked first, as by git
   std::vector<std::string> directories;
 };
 
@@ -153,28 +154,56 @@ int readFrom(git_odb_backend* base, int file, Header& header, void** content) {
   return 0;
 }
 
-int readAny(git_odb_backend* base, const git_oid* id, Header& header, void** content) {
+// An object that is in a pack is read from there, whatever lies beside it under its name: by `inPack` of each
+// pack's backend. Only what no pack has, or only a damaged one, is read from its own file, by `inFile`.
+template <typename InPack, typename InFile>
+int readAny(const Backend& backend, const git_oid* id, InPack inPack, InFile inFile) {
+  int ofPacks = GIT_ENOTFOUND;
+  for (git_odb_backend* pack : backend.packs) {
+    const int error = inPack(pack);
+    if (error == 0) return 0;
+    if (error != GIT_ENOTFOUND && error != GIT_PASSTHROUGH) ofPacks = error;
+  }
   int error = 0;
-  const sandbox::Fd file = openObject(backendOf(base), id, error);
+  const sandbox::Fd file = openObject(backend, id, error);
   if (error != 0) return error;
-  return file ? readFrom(base, file.get(), header, content) : static_cast<int>(GIT_ENOTFOUND);
+  return file ? inFile(file.get()) : ofPacks;
 }
 
 int readObject(void** content, std::size_t* size, git_object_t* type, git_odb_backend* base,
                const git_oid* id) {
-  Header header;
-  const int error = readAny(base, id, header, content);
-  *size = header.size;
-  *type = header.type;
-  return error;
+  return readAny(
+      backendOf(base), id, [&](git_odb_backend* pack) { return pack->read(content, size, type, pack, id); },
+      [&](int file) {
+        Header header;
+        const int error = readFrom(base, file, header, content);
+        *size = header.size;
+        *type = header.type;
+        return error;
+      });
 }
 
 int readHeader(std::size_t* size, git_object_t* type, git_odb_backend* base, const git_oid* id) {
-  Header header;
-  const int error = readAny(base, id, header, nullptr);
-  *size = header.size;
-  *type = header.type;
-  return error;
+  return readAny(
+      backendOf(base), id, [&](git_odb_backend* pack) { return pack->read_header(size, type, pack, id); },
+      [&](int file) {
+        Header header;
+        const int error = readFrom(base, file, header, nullptr);
+        *size = header.size;
+        *type = header.type;
+        return error;
+      });
+}
+
+// Of the main object database and of its alternates; a pack's backend alone takes packs.
+std::vector<git_odb_backend*> packsOf(git_odb* database) {
+  std::vector<git_odb_backend*> packs;
+  for (std::size_t at = 0; at < git_odb_num_backends(database); ++at) {
+    git_odb_backend* each = nullptr;
+    must(git_odb_get_backend(&each, database, at));
+    if (each->writepack != nullptr) packs.push_back(each);
+  }
+  return packs;
 }
 
 }  // namespace
@@ -184,6 +213,7 @@ void readLooseObjects(git_repository* repository, std::vector<std::string> direc
   auto backend = std::make_unique<Backend>();
   must(git_odb_init_backend(&backend->base, GIT_ODB_BACKEND_VERSION));
   backend->directories = std::move(directories);
+  backend->packs = packsOf(database.get());
   backend->base.read = readObject;
   backend->base.read_header = readHeader;
   // libgit2 asks every backend for its names.

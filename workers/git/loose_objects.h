@@ -10,7 +10,8 @@
 namespace factionos::git {
 
 // In front of libgit2's own reader, in the same database: `directories` are its objects directory and its
-// alternates. Objects that are not loose, writing, and looking a name up stay libgit2's.
+// alternates. Of an object that is in a pack as well the pack's is read, by libgit2, as git has it. Writing,
+// and looking a name up, stay libgit2's.
 void readLooseObjects(git_repository* repository, std::vector<std::string> directories);
 
 }  // namespace factionos::git

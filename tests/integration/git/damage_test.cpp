@@ -193,5 +193,53 @@ TEST(GitDamage, NothingIsWrittenOverADamagedIndex) {
   EXPECT_FALSE(fs::exists(index + ".lock"));
 }
 
+// Loose files of objects that are in a pack as well; git reads those from the pack.
+void cutLooseObjects(const std::string& objects) {
+  for (const auto& entry : fs::recursive_directory_iterator(objects)) {
+    if (!entry.is_regular_file() || entry.path().parent_path().filename().string().size() != 2) continue;
+    fs::permissions(entry.path(), fs::perms::owner_write, fs::perm_options::add);
+    fs::resize_file(entry.path(), 0);
+  }
+}
+
+TEST(GitDamage, ALooseTwinOfAPackedObjectIsNotRead) {
+  Repo repo;
+  git(repo.folder(), {"repack", "-q", "-a"});
+  cutLooseObjects(repo.folder() + "/.git/objects");
+  git(repo.folder(), {"log", "--stat"});
+  EXPECT_FALSE(readEverything(repo, "packed"));
+  // The control: what is in no pack.
+  for (const auto& entry : fs::directory_iterator(repo.folder() + "/.git/objects/pack")) fs::remove(entry);
+  EXPECT_NE(runIn(repo.folder(), {"git", "log", "--stat"}).status, 0);
+  EXPECT_TRUE(readEverything(repo, "loose"));
+}
+
+TEST(GitDamage, ALooseTwinOfWhatAnAlternateHasPackedIsNotRead) {
+  Repo repo;
+  const std::string objects = repo.folder() + "/.git/objects";
+  const std::string other = repo.folder() + "/.git/other";
+  git(repo.folder(), {"repack", "-q", "-a"});
+  fs::create_directory(other);
+  fs::rename(objects + "/pack", other + "/pack");
+  repo.broker.world.write(objects + "/info/alternates", other + "\n");
+  cutLooseObjects(objects);
+  git(repo.folder(), {"log", "--stat"});
+  EXPECT_FALSE(readEverything(repo, "packed elsewhere"));
+}
+
+// The other way round, as git has it too.
+TEST(GitDamage, APackedTwinThatIsDamagedIsReadFromItsOwnFile) {
+  Repo repo;
+  git(repo.folder(), {"repack", "-q", "-a"});
+  for (const auto& entry : fs::directory_iterator(repo.folder() + "/.git/objects/pack")) {
+    if (entry.path().extension() != ".pack") continue;
+    std::string content = contentOf(entry.path());
+    for (std::size_t at = 14; at + 20 < content.size(); ++at) content[at] = '\xff';
+    replace(entry.path(), content);
+  }
+  EXPECT_EQ(runIn(repo.folder(), {"git", "log", "--stat"}).status, 0);
+  EXPECT_FALSE(readEverything(repo, "loose"));
+}
+
 }  // namespace
 }  // namespace factionos::test
