@@ -162,6 +162,10 @@ constexpr std::array kRows{
         "not_this_worktree", "entry", ProblemCode::CHANGE_REFUSED,
         "The repository's entry of it names no folder, as after a removal by somebody else that was cut "
         "off; git worktree prune removes such entries."},
+    DenialRow{
+        "not_this_worktree", "kept_aside", ProblemCode::CHANGE_REFUSED,
+        "The worktree was exchanged while its removal began, and something else came to its place: what "
+        "was there is whole, and lies beside it as .factionos-ACTION-gone."},
     DenialRow{"not_this_worktree", "", ProblemCode::CHANGE_REFUSED,
               "What lies at its place is not this worktree: the two do not name each other. If it is what a "
               "removal by somebody else left, remove the folder yourself and ask again."},
@@ -186,6 +190,12 @@ constexpr std::array kRows{
         "The worktree has submodules, whose files and commits would go with it. Use your own git for it."},
     DenialRow{"not_clean", "", ProblemCode::CHANGE_REFUSED,
               "Files with changes that no commit holds: ", "; commit them first."},
+    DenialRow{"would_overwrite", "edited", ProblemCode::CHANGE_REFUSED,
+              "Files that were edited while this was under way: ",
+              "; none is overwritten. git status names them among the changed ones."},
+    DenialRow{"would_overwrite", "kept_aside", ProblemCode::CHANGE_REFUSED,
+              "A file was edited while this was under way, and another one came to its place: the edited one "
+              "lies beside it as .factionos-ACTION-was-DIGITS."},
     DenialRow{"would_overwrite", "", ProblemCode::CHANGE_REFUSED,
               "Files in the way that are not tracked: ", "; none is overwritten."},
     DenialRow{"conflicts", "", ProblemCode::CHANGE_REFUSED, "The index has conflicts."},

@@ -75,6 +75,14 @@ int renameat(int from, const char* path, int to, const char* name) noexcept {
 int rename(const char* path, const char* name) noexcept {
   return renameat(AT_FDCWD, path, AT_FDCWD, name);
 }
+int renameat2(int from, const char* path, int to, const char* name, unsigned flags) noexcept {
+  step();
+  return static_cast<int>(syscall(SYS_renameat2, from, path, to, name, flags));
+}
+ssize_t pwrite(int file, const void* bytes, size_t size, off_t offset) {
+  step();
+  return syscall(SYS_pwrite64, file, bytes, size, offset);
+}
 int symlinkat(const char* target, int directory, const char* path) noexcept {
   step();
   return static_cast<int>(syscall(SYS_symlinkat, target, directory, path));

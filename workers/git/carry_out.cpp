@@ -28,17 +28,35 @@ bool locksIndex(schema::GitChange::Reader change) {
   }
 }
 
-void putFiles(const Opened& opened, const ChangeSet& set, const std::string& mark) {
+bool isFile(const FileState& state) {
+  return state.there() && state.mode != GIT_FILEMODE_COMMIT;
+}
+
+TreeWriter::Judged judgedOf(const Plan& plan, const FileEdit& file) {
+  const auto stamp = plan.stamps.find(file.path);
+  return {file.before, stamp == plan.stamps.end() ? Stamp() : stamp->second};
+}
+
+// Before anything is written, and then of each once more.
+void mustAllStillBe(const TreeWriter& writer, const Plan& plan) {
+  for (const FileEdit& file : plan.set.files)
+    if (isFile(file.before)) writer.mustStillBe(file.path, judgedOf(plan, file));
+}
+
+void putFiles(const Opened& opened, const Plan& plan, const std::string& mark) {
   const TreeWriter writer(opened.repository, opened.workTree(), mark);
-  const auto goes = [](const FileEdit& file) {
-    return !file.after.there() || (file.after.mode == GIT_FILEMODE_COMMIT && file.before.there());
-  };
-  for (const FileEdit& file : set.files)
-    if (goes(file)) writer.remove(file.path);
-  for (const FileEdit& file : set.files) {
+  mustAllStillBe(writer, plan);
+  for (const FileEdit& file : plan.set.files) {
+    if (isFile(file.before) && !isFile(file.after)) writer.remove(file.path, judgedOf(plan, file));
+    if (file.before.mode == GIT_FILEMODE_COMMIT && !file.after.there()) writer.removeDirectories(file.path);
+  }
+  for (const FileEdit& file : plan.set.files) {
     if (!file.after.there()) continue;
-    const bool isOver = file.before.there() && file.before.mode != GIT_FILEMODE_COMMIT;
-    writer.put(file.path, file.after, isOver ? TreeWriter::Over::kFile : TreeWriter::Over::kNothing);
+    if (isFile(file.before) && isFile(file.after)) {
+      writer.putOver(file.path, file.after, judgedOf(plan, file));
+    } else {
+      writer.put(file.path, file.after);
+    }
   }
 }
 
@@ -125,7 +143,7 @@ void carryOutPlanned(const Opened& opened, const Plan& plan, IndexLock* lock, co
   if (written && set.files.empty()) putIndex(*written, set);
   if (written && !set.files.empty())
     for (const IndexEdit& edit : set.index) putEntry(*written, edit);
-  putFiles(opened, set, actionId);
+  putFiles(opened, plan, actionId);
   if (written && !set.files.empty()) putIndex(*written, set);
   if (lock != nullptr && !set.index.empty()) lock->commit();
   if (plan.removed) removeWorktree(opened, *plan.removed, actionId);
@@ -179,7 +197,7 @@ void addSides(const Opened& opened, const WorktreeEdit& edit, Sides& sides) {
   if (edit.what == WorktreeEdit::What::kAdd)
     return sides.add(whole && isKept("/index") ? Side::kAfter : Side::kBefore);
   const TreeWriter writer(opened.repository, opened.workTree());
-  const bool gone = !isKept("") && writer.at(edit.directory) == TreeWriter::There::kNothing;
+  const bool gone = !isKept("") && !writer.isThere(edit.directory);
   if (!gone) sides.add(Side::kBefore);
   if (!whole) sides.add(Side::kAfter);
 }
@@ -294,7 +312,8 @@ schema::GitVerdict reconcile(const Opened& opened, const std::string& actionId) 
   const TreeWriter writer(opened.repository, opened.workTree(), actionId);
   std::set<std::string> folders;
   for (const FileEdit& file : kept->set.files)
-    if (folders.insert(file.path.substr(0, file.path.rfind('/') + 1)).second) writer.tidy(file.path);
+    if (folders.insert(splitOf(file.path).above).second) writer.tidy(file.path);
+  for (const FileEdit& file : kept->set.files) writer.giveBack(file);
   const auto& edit = kept->set.worktree;
   if (edit && edit->what == WorktreeEdit::What::kAdd) tidyNewWorktree(opened, *edit, actionId);
   if (edit && edit->what == WorktreeEdit::What::kRemove) finishRemoval(opened, *edit, actionId);

@@ -4,26 +4,20 @@
 #include <cerrno>
 #include <climits>
 #include <cstdint>
+#include <cstdio>
 #include <string_view>
 #include <utility>
 
 #include <fcntl.h>
-#include <linux/stat.h>
 #include <unistd.h>
 
+#include "sandbox/entries.h"
 #include "workers/git/refusal.h"
 
 namespace factionos::git {
 namespace {
 
 enum class Reach { kBeneath, kAnywhere };
-
-// 0 where the kernel does not tell.
-std::uint64_t mountOf(int directory) {
-  struct statx status {};
-  if (statx(directory, "", AT_EMPTY_PATH, STATX_MNT_ID, &status) != 0) return 0;
-  return status.stx_mnt_id;
-}
 
 bool isLink(int directory, const std::string& name) {
   struct stat status {};
@@ -34,7 +28,7 @@ bool isLink(int directory, const std::string& name) {
 // would walk as safely in one call; but its mode lies behind a pointer that no filter reads, and a worker
 // that turned bad could make set-user-id files with it.
 sandbox::Fd walk(int directory, std::string_view path, int flags, mode_t mode, Reach reach) {
-  const std::uint64_t mount = reach == Reach::kBeneath ? mountOf(directory) : 0;
+  const std::uint64_t mount = reach == Reach::kBeneath ? sandbox::mountOf(directory) : 0;
   sandbox::Fd at;
   do {
     const std::size_t end = std::min(path.find('/'), path.size());
@@ -49,7 +43,7 @@ sandbox::Fd walk(int directory, std::string_view path, int flags, mode_t mode, R
     sandbox::Fd next(openat(from, name.c_str(), how | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, mode));
     if (!next && errno == ENOTDIR) errno = isLink(from, name) ? ELOOP : ENOTDIR;
     at = std::move(next);
-    if (at && reach == Reach::kBeneath && mountOf(at.get()) != mount) {
+    if (at && reach == Reach::kBeneath && sandbox::mountOf(at.get()) != mount) {
       at.reset();
       errno = EXDEV;
     }
@@ -88,6 +82,19 @@ bool makeDirectory(int parent, const std::string& name) {
   const sandbox::Fd made(openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   mustWrite(made && fchmod(made.get(), 0755) == 0, "directory");
   return true;
+}
+
+int renameToFree(int parent, const std::string& from, const std::string& to) {
+  if (renameat2(parent, from.c_str(), parent, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL) return errno;
+  struct stat status {};
+  if (fstatat(parent, to.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) return EEXIST;
+  return renameat(parent, from.c_str(), parent, to.c_str()) == 0 ? 0 : errno;
+}
+
+Split splitOf(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return {slash == std::string::npos ? "." : path.substr(0, slash), path.substr(slash + 1)};
 }
 
 sandbox::Fd openDirectory(const std::string& path) {

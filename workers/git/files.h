@@ -27,6 +27,17 @@ bool writeAll(int file, std::string_view content);
 // there is something. Throws as mustWrite() does. Whether it was made.
 bool makeDirectory(int parent, const std::string& name);
 
+// Gives `from` in `parent` the name `to`, if nothing has it: else EEXIST. Where a file system can't tell,
+// what is left is to look right before. 0, or the error.
+int renameToFree(int parent, const std::string& from, const std::string& to);
+
+// "a/b/c" as "a/b" and "c"; "c" as "." and "c".
+struct Split {
+  std::string above;
+  std::string leaf;
+};
+Split splitOf(const std::string& path);
+
 // An absolute path without any symbolic link, as O_PATH | O_DIRECTORY. Empty with errno.
 sandbox::Fd openDirectory(const std::string& path);
 

@@ -1,9 +1,11 @@
 #include "workers/git/plan.h"
 
 #include <algorithm>
+#include <set>
 
 #include "workers/file/protected.h"
 #include "workers/git/deltas.h"
+#include "workers/git/files.h"
 
 namespace factionos::git {
 
@@ -84,6 +86,38 @@ void mustBeClean(const Planning& planning) {
       planning.patience, [&changed](const Change&) { ++changed; }, [](std::string_view) {});
   if (walk == Walk::kCutShort) throw Refusal{"timed_out", "working_tree"};
   if (changed > 0) throw Refusal{"not_clean", "working_tree", std::to_string(changed)};
+}
+
+std::vector<IndexEdit> inTheWayOf(git_index* index, const std::vector<IndexEdit>& edits) {
+  std::set<std::string, std::less<>> known;
+  for (const IndexEdit& edit : edits) known.insert(edit.path);
+  std::vector<IndexEdit> found;
+  const auto add = [&](const std::string& path) {
+    IndexEdit edit{path, indexStateOf(index, path), {}};
+    if (!(edit.before == edit.after) && known.insert(path).second) found.push_back(std::move(edit));
+  };
+  for (const IndexEdit& edit : edits) {
+    if (edit.after == IndexState{}) continue;
+    for (std::string above = splitOf(edit.path).above; above != "."; above = splitOf(above).above) add(above);
+    const std::string below = edit.path + "/";
+    std::size_t at = 0;
+    if (git_index_find_prefix(&at, index, below.c_str()) < 0) continue;
+    for (; at < git_index_entrycount(index); ++at) {
+      const std::string_view path = git_index_get_byindex(index, at)->path;
+      if (!path.starts_with(below)) break;
+      add(std::string(path));
+    }
+  }
+  return found;
+}
+
+void addStamps(const Planning& planning, Plan& plan) {
+  const TreeWriter writer = planning.writer();
+  for (const FileEdit& file : plan.set.files) {
+    if (!file.before.there() || file.before.mode == GIT_FILEMODE_COMMIT) continue;
+    if (planning.patience.over()) throw Refusal{"timed_out", "files"};
+    plan.stamps.emplace(file.path, writer.stampOf(file.path));
+  }
 }
 
 bool isProtected(const Planning& planning, const std::string& path) {

@@ -2,6 +2,8 @@
 // carrying it out, undoing it and telling how far it came are the same for all (carry_out.h).
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,6 +42,7 @@ struct LinkedTree {
 
 struct Plan {
   ChangeSet set;
+  std::map<std::string, Stamp, std::less<>> stamps;  // of the files that are replaced or removed, by path
   std::optional<LinkedTree> removed;
   std::string target;  // a label
   std::string basis;   // what else it was made from, beside HEAD and the index
@@ -85,6 +88,11 @@ void mustBeClean(const Planning& planning);
 // directory is not it: "not_this_worktree"; a merge or the like is "underway" in it; or it holds anything
 // that is in no commit, or of submodules: "not_clean".
 LinkedTree judgedWorktree(const Opened& opened, const WorktreeRow& row, Patience& patience);
+// Entries that can't be beside what `edits` puts into the index, a file beside what lies below its name, and
+// that none of them is of. Each as one that goes.
+std::vector<IndexEdit> inTheWayOf(git_index* index, const std::vector<IndexEdit>& edits);
+// Of the files that the plan replaces or removes, as they are: before they are judged.
+void addStamps(const Planning& planning, Plan& plan);
 // Of a protected name (SPEC's list, as sessions and the file family have it) nothing is made, changed or
 // removed in the working tree: denied "path_protected" with how many of these files have one.
 void mustBeFree(const Planning& planning, const std::vector<FileEdit>& files);

@@ -60,6 +60,14 @@ void addDifference(const Planning& planning, const git_oid& from, const git_oid&
   mustNotOverwrite(planning, leftOutFiles);
 }
 
+// Of what the change touches; submodules count, which mustBeClean() leaves out.
+void mustBeAsCommitted(const Planning& planning, const std::vector<IndexEdit>& edits) {
+  const auto staged = std::ranges::count_if(edits, [&](const IndexEdit& edit) {
+    return !(indexStateOf(planning.index, edit.path) == edit.before);
+  });
+  if (staged > 0) throw Refusal{"not_clean", "working_tree", std::to_string(staged)};
+}
+
 // What is marked as unchanged is not looked at by whoever judges the working tree, and may be edited all the
 // same. The mark stays, in an index that is written.
 void mustBeAsMarked(const Planning& planning, const std::vector<FileEdit>& files) {
@@ -127,9 +135,11 @@ Plan planCheckout(const Planning& planning, schema::GitCheckout::Reader request)
     if ("refs/heads/" + other.branch == name && !other.missing)
       throw Refusal{"exists", "checked_out_elsewhere"};
   mustBeIdle(planning.opened);
-  mustBeClean(planning);
   const git_oid to = oidOf(there);
   addDifference(planning, head.commit, to, plan.set);
+  addStamps(planning, plan);  // and then what is there is judged
+  mustBeClean(planning);
+  mustBeAsCommitted(planning, plan.set.index);
   mustBeAsMarked(planning, plan.set.files);
   mustBeFree(planning, plan.set.files);
   mustNotOverwrite(planning, plan.set.files);

@@ -1,6 +1,7 @@
 // stage, unstage and commit.
 #include <algorithm>
 #include <ctime>
+#include <iterator>
 #include <set>
 
 #include "protocol/text.h"
@@ -149,13 +150,16 @@ Plan planStage(const Planning& planning, schema::GitStage::Reader request) {
   for (const std::string& path : changed) {
     if (planning.patience.over()) throw Refusal{"timed_out", "stage"};
     IndexEdit edit{path, indexStateOf(planning.index, path), {}};
-    edit.after =
-        merged(withIndexMode(planning, edit.before.stages[0].mode, writer.take(path, planning.store)));
+    // Where a directory has come that is no repository of its own, the file is gone.
+    const bool isFolder = writer.at(path) == TreeWriter::There::kDirectory && !writer.isThere(path + "/.git");
+    const FileState found = isFolder ? FileState{} : writer.take(path, planning.store);
+    edit.after = merged(withIndexMode(planning, edit.before.stages[0].mode, found));
     plan.basis +=
         path + '\0' + hexOf(edit.after.stages[0].id) + std::to_string(edit.after.stages[0].mode) + '\n';
     if (edit.after == edit.before) continue;
     plan.set.index.push_back(std::move(edit));
   }
+  std::ranges::move(inTheWayOf(planning.index, plan.set.index), std::back_inserter(plan.set.index));
   plan.files = static_cast<std::uint32_t>(plan.set.index.size());
   if (plan.set.empty()) throw Refusal{"nothing_to_do", "stage"};
   return plan;
@@ -182,6 +186,7 @@ Plan planUnstage(const Planning& planning, schema::GitStage::Reader request) {
   for (const std::string& path : touched)
     plan.set.index.push_back(
         {path, indexStateOf(planning.index, path), merged(fileStateOf(tree.get(), path))});
+  std::ranges::move(inTheWayOf(planning.index, plan.set.index), std::back_inserter(plan.set.index));
   plan.files = static_cast<std::uint32_t>(plan.set.index.size());
   if (plan.set.empty()) throw Refusal{"nothing_to_do", "unstage"};
   return plan;

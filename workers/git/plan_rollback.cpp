@@ -90,6 +90,8 @@ Plan planRollback(const Planning& planning, schema::GitRollback::Reader request)
                      [&](const RefEdit& ref) { return refStateOf(planning.opened.repository, ref.name); });
   keepWhatIsLeftToDo(plan.set.index, moved.files,
                      [&](const IndexEdit& edit) { return indexStateOf(planning.index, edit.path); });
+  moved.files += inTheWayOf(planning.index, plan.set.index).size();  // staged since
+  addStamps(planning, plan);
   judgeFiles(planning, plan.set, moved);
   if (refs > 0) throw Refusal{"state_moved", "refs_have_moved_on", std::to_string(refs)};
   if (moved.files > 0) throw Refusal{"state_moved", "files_have_changed_since", std::to_string(moved.files)};

@@ -10,15 +10,16 @@
 #include <unistd.h>
 
 #include "sandbox/entries.h"
+#include "workers/file/protected.h"
 #include "workers/git/files.h"
 #include "workers/git/filters.h"
-#include "workers/git/handles.h"
 
 namespace factionos::git {
 namespace {
 
 constexpr std::size_t kMostFileBytes = std::size_t{256} << 20;
 constexpr std::string_view kTemporary = ".factionos-";
+constexpr std::string_view kTaken = "was-";  // of a name that begins so: an old file, or a whole new one
 
 void mustWrite(bool fact) {
   git::mustWrite(fact, "working_tree");
@@ -41,13 +42,18 @@ std::string readAll(int file, std::size_t expected) {
   return content;
 }
 
+template <std::size_t size>
+std::string digitsOf(const std::array<unsigned char, size>& bytes) {
+  std::array<char, size * 2 + 1> hex{};
+  sodium_bin2hex(hex.data(), hex.size(), bytes.data(), bytes.size());
+  return hex.data();
+}
+
 // Nobody can have put something in its place beforehand.
 std::string randomName() {
   std::array<unsigned char, 8> bytes{};
   randombytes_buf(bytes.data(), bytes.size());
-  std::array<char, bytes.size() * 2 + 1> hex{};
-  sodium_bin2hex(hex.data(), hex.size(), bytes.data(), bytes.size());
-  return hex.data();
+  return digitsOf(bytes);
 }
 
 std::string linkTarget(int parent, const std::string& name) {
@@ -67,32 +73,10 @@ git_oid stored(git_repository* repository, std::string_view content, TreeWriter:
   return id;
 }
 
-// A directory with those in it, where none of them holds anything else. What is no directory stays, and so
-// does each that it lies in.
-void removeEmpty(int parent, const std::string& name) {
-  if (unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 || errno != ENOTEMPTY) return;
-  const sandbox::DirectoryStream stream =
-      sandbox::streamOf(openBeneath(parent, name, O_RDONLY | O_DIRECTORY));
-  while (const dirent* entry = stream ? sandbox::nextEntry(stream.get()) : nullptr)
-    removeEmpty(dirfd(stream.get()), entry->d_name);
-  unlinkat(parent, name.c_str(), AT_REMOVEDIR);
-}
-
-// What has come to `name` since it was looked for is not ours to replace. Where a file system can't tell,
-// what is left is to look once more.
-void bring(int parent, const std::string& temporary, const std::string& name) {
-  int error = renameat2(parent, temporary.c_str(), parent, name.c_str(), RENAME_NOREPLACE) == 0 ? 0 : errno;
-  if (error == EINVAL) {
-    struct stat status {};
-    if (fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
-      error = EEXIST;
-    } else {
-      error = renameat(parent, temporary.c_str(), parent, name.c_str()) == 0 ? 0 : errno;
-    }
-  }
-  if (error == EEXIST) throw Refusal{"would_overwrite", "untracked", "1"};
-  errno = error;
-  mustWrite(error == 0);
+// Whatever their modes: core.filemode may have the index keep another than the file has.
+bool hasSameContent(const FileState& one, const FileState& other) {
+  return one.there() && other.there() && git_oid_equal(&one.id, &other.id) != 0 &&
+         (one.mode == GIT_FILEMODE_LINK) == (other.mode == GIT_FILEMODE_LINK);
 }
 
 // Line ends and $Id$ as git stores them.
@@ -109,10 +93,9 @@ std::string cleaned(git_repository* repository, const std::string& path, std::st
 }  // namespace
 
 sandbox::Fd TreeWriter::openParent(const std::string& path, std::string& name) const {
-  const std::size_t slash = path.rfind('/');
-  name = slash == std::string::npos ? path : path.substr(slash + 1);
-  const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash);
-  return openBeneath(directory_, parent, O_RDONLY | O_DIRECTORY);
+  Split split = splitOf(path);
+  name = std::move(split.leaf);
+  return openBeneath(directory_, split.above, O_RDONLY | O_DIRECTORY);
 }
 
 sandbox::Fd TreeWriter::parentOf(const std::string& path, std::string& name) const {
@@ -149,13 +132,50 @@ void TreeWriter::makeParents(const std::string& path) const {
   }
 }
 
+// A directory with those in it, where none of them holds anything else. What is no directory stays, and so
+// does each that it lies in.
+void TreeWriter::removeEmpty(int parent, const std::string& name, const std::string& path) const {
+  struct stat status {};
+  if (fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(status.st_mode) ||
+      file::isProtected(directory_, path) || unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 ||
+      errno != ENOTEMPTY)
+    return;
+  const sandbox::DirectoryStream stream =
+      sandbox::streamOf(openBeneath(parent, name, O_RDONLY | O_DIRECTORY));
+  while (const dirent* entry = stream ? sandbox::nextEntry(stream.get()) : nullptr)
+    removeEmpty(dirfd(stream.get()), entry->d_name, path + "/" + entry->d_name);
+  unlinkat(parent, name.c_str(), AT_REMOVEDIR);
+}
+
 void TreeWriter::tidy(const std::string& path) const {
   std::string name;
-  sandbox::Fd parent = parentOf(path, name);
+  sandbox::Fd parent = openParent(path, name);
+  if (!parent) return;  // behind a link there is nothing of ours
   const std::string prefix = std::string(kTemporary) + mark_ + "-";
   const sandbox::DirectoryStream stream = sandbox::streamOf(std::move(parent));
-  while (const dirent* entry = stream ? sandbox::nextEntry(stream.get()) : nullptr)
-    if (std::string_view(entry->d_name).starts_with(prefix)) unlinkat(dirfd(stream.get()), entry->d_name, 0);
+  while (const dirent* entry = stream ? sandbox::nextEntry(stream.get()) : nullptr) {
+    const std::string_view each = entry->d_name;
+    if (each.starts_with(prefix) && !each.substr(prefix.size()).starts_with(kTaken))
+      unlinkat(dirfd(stream.get()), entry->d_name, 0);
+  }
+}
+
+std::string TreeWriter::asideOf(const std::string& path) const {
+  std::array<unsigned char, crypto_generichash_BYTES_MIN> digest{};
+  crypto_generichash(digest.data(), digest.size(), reinterpret_cast<const unsigned char*>(path.data()),
+                     path.size(), nullptr, 0);
+  return std::string(kTemporary) + mark_ + "-" + std::string(kTaken) + digitsOf(digest);
+}
+
+void TreeWriter::giveBack(const FileEdit& edit) const {
+  std::string name;
+  const sandbox::Fd parent = openParent(edit.path, name);
+  const std::string aside = asideOf(edit.path);
+  if (!parent || git::stampOf(parent.get(), aside).mode == 0) return;
+  const FileState taken = stateAt(parent.get(), aside, edit.path);
+  const bool isNew = hasSameContent(taken, edit.after);  // it had not come to its place yet
+  if (!isNew && renameToFree(parent.get(), aside, name) == 0) return;
+  if (isNew || hasSameContent(taken, edit.before)) unlinkat(parent.get(), aside.c_str(), 0);
 }
 
 void TreeWriter::write(const std::string& path, const Blob& blob, std::uint32_t kind, int parent,
@@ -179,7 +199,42 @@ void TreeWriter::write(const std::string& path, const Blob& blob, std::uint32_t 
   mustWrite(fchmod(file.get(), mode) == 0);
 }
 
-void TreeWriter::put(const std::string& path, const FileState& state, Over over) const {
+Stamp TreeWriter::stampOf(const std::string& path) const {
+  std::string name;
+  const sandbox::Fd parent = openParent(path, name);
+  return parent ? git::stampOf(parent.get(), name) : Stamp();
+}
+
+KnownFile TreeWriter::knownFile(const std::string& path, const Judged& judged) const {
+  return {judged.stamp, [this, &path, &judged](int parent, const std::string& name) {
+            return hasSameContent(stateAt(parent, name, path), judged.state);
+          }};
+}
+
+void TreeWriter::mustStillBe(const std::string& path, const Judged& judged) const {
+  std::string name;
+  const sandbox::Fd parent = parentOf(path, name);
+  if (!parent || !isStill(parent.get(), name, knownFile(path, judged)))
+    throw Refusal{"would_overwrite", "edited", "1"};
+}
+
+template <typename Place>
+void TreeWriter::writeFor(const std::string& path, const FileState& state, Place place) const {
+  std::string name;
+  const sandbox::Fd parent = parentOf(path, name);
+  mustWrite(static_cast<bool>(parent));
+  const Blob blob = make<Blob>(git_blob_lookup, repository_, &state.id);
+  const std::string temporary = std::string(kTemporary) + mark_ + "-" + randomName();
+  try {
+    write(path, blob, state.mode, parent.get(), temporary);
+    place(parent.get(), temporary, name);
+  } catch (...) {
+    unlinkat(parent.get(), temporary.c_str(), 0);
+    throw;
+  }
+}
+
+void TreeWriter::put(const std::string& path, const FileState& state) const {
   makeParents(path);
   std::string name;
   const sandbox::Fd parent = parentOf(path, name);
@@ -188,32 +243,28 @@ void TreeWriter::put(const std::string& path, const FileState& state, Over over)
     makeDirectory(parent.get(), name);
     return;
   }
-  removeEmpty(parent.get(), name);
-  const Blob blob = make<Blob>(git_blob_lookup, repository_, &state.id);
-  const std::string temporary = std::string(kTemporary) + mark_ + "-" + randomName();
-  try {
-    write(path, blob, state.mode, parent.get(), temporary);
-    if (over == Over::kNothing) {
-      bring(parent.get(), temporary, name);
-    } else {
-      mustWrite(renameat(parent.get(), temporary.c_str(), parent.get(), name.c_str()) == 0);
-    }
-  } catch (...) {
-    unlinkat(parent.get(), temporary.c_str(), 0);
-    throw;
-  }
+  removeEmpty(parent.get(), name, path);
+  writeFor(path, state, bring);
 }
 
-void TreeWriter::remove(const std::string& path) const {
+void TreeWriter::putOver(const std::string& path, const FileState& state, const Judged& judged) const {
+  writeFor(path, state, [&](int parent, const std::string& fresh, const std::string& name) {
+    replace(parent, fresh, name, asideOf(path), knownFile(path, judged));
+  });
+}
+
+void TreeWriter::remove(const std::string& path, const Judged& judged) const {
   std::string name;
-  if (const sandbox::Fd parent = parentOf(path, name)) {
-    const bool gone = unlinkat(parent.get(), name.c_str(), 0) == 0 || errno == ENOENT || errno == EISDIR;
-    mustWrite(gone);
-    unlinkat(parent.get(), name.c_str(), AT_REMOVEDIR);
-  }
-  std::string directory = path;
-  for (std::size_t slash = directory.rfind('/'); slash != std::string::npos; slash = directory.rfind('/')) {
-    directory.resize(slash);
+  const sandbox::Fd parent = parentOf(path, name);
+  if (!parent) throw Refusal{"would_overwrite", "edited", "1"};
+  removeKnown(parent.get(), name, asideOf(path), knownFile(path, judged));
+  const std::string above = splitOf(path).above;
+  if (above != ".") removeDirectories(above);
+}
+
+void TreeWriter::removeDirectories(const std::string& path) const {
+  for (std::string directory = path; directory != "."; directory = splitOf(directory).above) {
+    std::string name;
     const sandbox::Fd parent = parentOf(directory, name);
     if (parent && unlinkat(parent.get(), name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) return;
   }
@@ -222,20 +273,36 @@ void TreeWriter::remove(const std::string& path) const {
 std::uint32_t TreeWriter::read(const std::string& path, std::string& content) const {
   std::string name;
   const sandbox::Fd parent = parentOf(path, name);
-  if (!parent) return 0;
+  return parent ? readAt(parent.get(), name, path, content) : 0;
+}
+
+std::uint32_t TreeWriter::readAt(int parent, const std::string& name, const std::string& path,
+                                 std::string& content) const {
   struct stat status {};
-  if (fstatat(parent.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return 0;
+  if (fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return 0;
   if (S_ISLNK(status.st_mode)) {
-    content = linkTarget(parent.get(), name);
+    content = linkTarget(parent, name);
     return GIT_FILEMODE_LINK;
   }
   if (!S_ISREG(status.st_mode)) throw Refusal{"invalid", "neither_file_nor_link"};
   if (filterOf(repository_, path) != FilterKind::kNone) throw Refusal{"filter_attribute", "stage"};
-  const sandbox::Fd file(openat(parent.get(), name.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+  const sandbox::Fd file(openat(parent, name.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
   if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
     throw Refusal{"not_readable", "file"};
   content = cleaned(repository_, path, readAll(file.get(), static_cast<std::size_t>(status.st_size)));
   return (status.st_mode & S_IXUSR) != 0 ? GIT_FILEMODE_BLOB_EXECUTABLE : GIT_FILEMODE_BLOB;
+}
+
+FileState TreeWriter::stateAt(int parent, const std::string& name, const std::string& path) const {
+  try {
+    std::string content;
+    FileState state;
+    state.mode = readAt(parent, name, path, content);
+    if (state.there()) state.id = stored(repository_, content, Store::kDry);
+    return state;
+  } catch (const Refusal&) {
+    return {};
+  }
 }
 
 FileState TreeWriter::take(const std::string& path, Store store) const {

@@ -46,24 +46,17 @@ struct Fresh {
   sandbox::Fd parent;
   std::string leaf;
   sandbox::Fd directory;
-
-  void remove() const {
-    sandbox::emptyTree(directory.get());
-    unlinkat(parent.get(), leaf.c_str(), AT_REMOVEDIR);
-  }
 };
 
 Fresh makeFresh(int base, const std::string& path) {
   for (std::size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
-    const std::size_t above = path.rfind('/', slash - 1);
-    const bool top = above == std::string::npos || slash == 0;
-    const sandbox::Fd parent = openBeneath(base, top ? "." : path.substr(0, above), O_RDONLY | O_DIRECTORY);
+    const auto [above, leaf] = splitOf(path.substr(0, slash));
+    const sandbox::Fd parent = openBeneath(base, above, O_RDONLY | O_DIRECTORY);
     mustWrite(static_cast<bool>(parent));
-    makeDirectory(parent.get(), top ? path.substr(0, slash) : path.substr(above + 1, slash - above - 1));
+    makeDirectory(parent.get(), leaf);
   }
-  const std::size_t slash = path.rfind('/');
-  const std::string above = slash == std::string::npos ? "." : path.substr(0, slash);
-  Fresh fresh{openBeneath(base, above, O_RDONLY | O_DIRECTORY), path.substr(slash + 1), {}};
+  const auto [above, leaf] = splitOf(path);
+  Fresh fresh{openBeneath(base, above, O_RDONLY | O_DIRECTORY), leaf, {}};
   mustWrite(static_cast<bool>(fresh.parent));
   if (!makeDirectory(fresh.parent.get(), fresh.leaf)) throw Refusal{"exists", "directory"};
   fresh.directory = openBeneath(fresh.parent.get(), fresh.leaf, O_RDONLY | O_DIRECTORY);
@@ -95,8 +88,8 @@ int fillOne(const char* root, const git_tree_entry* entry, void* payload) {
     added.path = path.c_str();
     added.mode = state.mode;
     added.id = state.id;
-    must(git_index_add(filling.index, &added));                // refuses names that must not be written
-    filling.writer.put(path, state, TreeWriter::Over::kFile);  // nobody else's yet
+    must(git_index_add(filling.index, &added));  // refuses names that must not be written
+    filling.writer.put(path, state);
     filling.writer.describe(path, state, added);
     must(git_index_add(filling.index, &added));
     return 0;
@@ -132,14 +125,35 @@ int removeOne(const char* root, const git_tree_entry* entry, void* payload) {
     const FileState made{static_cast<std::uint32_t>(git_tree_entry_filemode(entry)),
                          *git_tree_entry_id(entry)};
     if (removing.folders.insert(root).second) removing.writer.tidy(path);
+    const Stamp stamp = removing.writer.stampOf(path);
     const FileState now = removing.writer.now(path);
+    if (now.there() && now == made) removing.writer.remove(path, {made, stamp});
     // Where it had not come to be yet, the directories made for it go; of a submodule there is but one.
-    if (!now.there() || now == made) removing.writer.remove(path);
+    if (!now.there()) removing.writer.removeDirectories(path);
   } catch (const Refusal&) {  // it is no file of ours
   } catch (...) {
     removing.failure = std::current_exception();
   }
   return 0;
+}
+
+std::string dotGitOf(const Opened& opened, const WorktreeEdit& edit) {
+  return "gitdir: " + opened.place.commonDir.path + "/worktrees/" + edit.name + "\n";
+}
+
+// Files that are what they were made as go, and the directory where that leaves it empty; what else lies
+// there is somebody's.
+void removeMade(const Opened& opened, const WorktreeEdit& edit, const Fresh& made, const std::string& mark) {
+  const std::string name = dotGitOf(opened, edit);
+  const auto text = made.directory ? readSmall(made.directory.get(), ".git", name.size()) : std::nullopt;
+  if (text && name.starts_with(*text)) {
+    Removing removing{TreeWriter(opened.repository, made.directory.get(), mark)};
+    const Tree tree = treeOf(opened.repository, commitOfHead(opened.repository, edit.head));
+    must(git_tree_walk(tree.get(), GIT_TREEWALK_POST, removeOne, &removing));
+    if (removing.failure) std::rethrow_exception(removing.failure);
+    unlinkat(made.directory.get(), ".git", 0);
+  }
+  if (made.parent) unlinkat(made.parent.get(), made.leaf.c_str(), AT_REMOVEDIR);
 }
 
 // What would stop it in the middle, found before anything is made.
@@ -243,18 +257,18 @@ void addWorktree(const Opened& opened, const WorktreeEdit& edit, const std::stri
     writeFile(private_.directory.get(), "gitdir", path + "/.git\n");
     writeFile(private_.directory.get(), "HEAD", edit.head + "\n");
     made = makeFresh(opened.workTree(), edit.directory);
-    writeFile(made->directory.get(), ".git", "gitdir: " + opened.place.commonDir.path + "/" + admin + "\n");
+    writeFile(made->directory.get(), ".git", dotGitOf(opened, edit));
     populate(opened, edit, made->directory.get(), admin, mark);
     mustWrite(unlinkat(private_.directory.get(), markOf(mark).c_str(), 0) == 0);
   } catch (...) {
-    if (made) made->remove();
+    if (made) removeMade(opened, edit, *made, mark);
     removeKept(private_.parent.get(), private_.leaf, private_.directory);
     throw;
   }
 }
 
 // Only where the action's mark is: what has none is somebody's, such as a `git worktree add` under way. Its
-// index is written last. Files that are what they were made as go; what else lies there is somebody's.
+// index is written last.
 void tidyNewWorktree(const Opened& opened, const WorktreeEdit& edit, const std::string& mark) {
   const int common = opened.place.commonDir.handle.get();
   const std::string admin = "worktrees/" + edit.name;
@@ -271,22 +285,10 @@ void tidyNewWorktree(const Opened& opened, const WorktreeEdit& edit, const std::
     unlinkat(half.get(), markOf(mark).c_str(), 0);
     return;
   }
-  const std::string name = "gitdir: " + opened.place.commonDir.path + "/" + admin + "\n";
-  const std::size_t slash = edit.directory.rfind('/');
-  const std::string above = slash == std::string::npos ? "." : edit.directory.substr(0, slash);
-  const std::string leaf = edit.directory.substr(slash + 1);
-  const sandbox::Fd parent = openBeneath(opened.workTree(), above, O_RDONLY | O_DIRECTORY);
-  const sandbox::Fd directory =
-      parent ? openBeneath(parent.get(), leaf, O_RDONLY | O_DIRECTORY) : sandbox::Fd();
-  const auto text = directory ? readSmall(directory.get(), ".git", name.size()) : std::nullopt;
-  if (text && name.starts_with(*text)) {
-    Removing removing{TreeWriter(opened.repository, directory.get(), mark)};
-    const Tree tree = treeOf(opened.repository, commitOfHead(opened.repository, edit.head));
-    must(git_tree_walk(tree.get(), GIT_TREEWALK_POST, removeOne, &removing));
-    if (removing.failure) std::rethrow_exception(removing.failure);
-    unlinkat(directory.get(), ".git", 0);
-  }
-  if (parent) unlinkat(parent.get(), leaf.c_str(), AT_REMOVEDIR);  // where that leaves it empty
+  const auto [above, leaf] = splitOf(edit.directory);
+  Fresh made{openBeneath(opened.workTree(), above, O_RDONLY | O_DIRECTORY), leaf, {}};
+  if (made.parent) made.directory = openBeneath(made.parent.get(), leaf, O_RDONLY | O_DIRECTORY);
+  removeMade(opened, edit, made, mark);
   removeKept(common, admin, half);
 }
 

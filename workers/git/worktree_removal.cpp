@@ -23,6 +23,7 @@ namespace {
 constexpr std::string_view kWorktrees = "worktrees/";
 constexpr std::string_view kNoDirectory = "-";
 constexpr std::string_view kMark = "factionos-gone-";
+constexpr std::string_view kEmptied = " emptied";
 constexpr std::size_t kMostMarkBytes = 64;
 
 void mustWrite(bool fact) {
@@ -35,7 +36,7 @@ std::string asideOf(const std::string& actionId) {
 }
 
 // In what the repository keeps of a worktree, from before anything goes until all else has: which action
-// removes it, and which directory.
+// removes it, and which directory; at last that it is empty, so that nobody misses it.
 std::string markOf(const std::string& actionId) {
   return std::string(kMark) + actionId;
 }
@@ -47,17 +48,40 @@ std::string textOf(const sandbox::Fd& directory) {
 }
 
 // From one moment to the next, so that what has begun to go is nobody's working tree any more. Throws Refusal
-// where something else has the name by now, which keeps it.
+// where something else has the name by now, which keeps it, or where that has been given anew meanwhile keeps
+// the name `aside`.
 void setAside(int parent, const std::string& leaf, const std::string& aside, const sandbox::Fd& held) {
-  mustWrite(renameat(parent, leaf.c_str(), parent, aside.c_str()) == 0);
+  errno = renameToFree(parent, leaf, aside);
+  mustWrite(errno == 0);
   if (textOf(openBeneath(parent, aside, O_PATH)) == textOf(held)) return;
-  mustWrite(renameat(parent, aside.c_str(), parent, leaf.c_str()) == 0);
-  throw Refusal{"not_this_worktree", "directory"};
+  const bool isBack = renameToFree(parent, aside, leaf) == 0;
+  throw Refusal{"not_this_worktree", isBack ? "directory" : "kept_aside"};
 }
 
 // Whether it is gone.
 bool removeAside(int parent, const std::string& aside, const sandbox::Fd& held) {
   sandbox::emptyTree(held.get());
+  return unlinkat(parent, aside.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT;
+}
+
+bool isMarkedAs(const std::string& mark, const sandbox::Fd& directory) {
+  const std::string text = textOf(directory);
+  return mark == text || mark == text + std::string(kEmptied);
+}
+
+// Empty; false where it can't be looked into.
+bool isEmpty(sandbox::Fd directory) {
+  const sandbox::DirectoryStream stream = sandbox::streamOf(std::move(directory));
+  return stream && sandbox::nextEntry(stream.get()) == nullptr;
+}
+
+// The same of a worktree's directory, by the mark.
+bool removeAside(int parent, const std::string& aside, const sandbox::Fd& held, const sandbox::Fd& mark) {
+  sandbox::emptyTree(held.get());
+  if (!isEmpty(openBeneath(held.get(), ".", O_RDONLY | O_DIRECTORY))) return false;
+  const std::string text = textOf(held) + std::string(kEmptied);
+  const ssize_t wrote = pwrite(mark.get(), text.data(), text.size(), 0);
+  mustWrite(wrote == static_cast<ssize_t>(text.size()));
   return unlinkat(parent, aside.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT;
 }
 
@@ -67,16 +91,6 @@ bool removeEntry(int common, const std::string& name, const std::string& actionI
   unlinkat(entry.get(), "gitdir", 0);
   setAside(common, std::string(kWorktrees) + name, aside, entry);
   return removeAside(common, aside, entry);
-}
-
-struct Split {
-  std::string above;
-  std::string leaf;
-};
-
-Split splitOf(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return {slash == std::string::npos ? "." : path.substr(0, slash), path.substr(slash + 1)};
 }
 
 // The directory's own `.git` names this worktree and no other, and this worktree names it: else it is
@@ -101,7 +115,8 @@ void findRest(LinkedTree& tree) {
     if (!name.starts_with(kMark)) continue;
     const std::string aside = asideOf(std::string(name.substr(kMark.size())));
     sandbox::Fd rest = openBeneath(tree.parent.get(), aside, O_RDONLY | O_DIRECTORY);
-    if (!rest || readSmall(tree.admin.get(), entry->d_name, kMostMarkBytes) != textOf(rest)) continue;
+    const auto mark = readSmall(tree.admin.get(), entry->d_name, kMostMarkBytes);
+    if (!rest || !mark || !isMarkedAs(*mark, rest)) continue;
     tree.leaf = aside;
     tree.directory = std::move(rest);
     tree.begun = true;
@@ -161,8 +176,7 @@ void mustHoldNoSubmodules(const Opened& opened, git_index* index) {
     if (entry->mode != GIT_FILEMODE_COMMIT) continue;
     sandbox::Fd folder = openBeneath(opened.workTree(), entry->path, O_RDONLY | O_DIRECTORY);
     if (!folder && errno == ENOENT) continue;
-    const sandbox::DirectoryStream stream = sandbox::streamOf(std::move(folder));
-    if (!stream || sandbox::nextEntry(stream.get()) != nullptr) throw Refusal{"not_clean", "submodules"};
+    if (!isEmpty(std::move(folder))) throw Refusal{"not_clean", "submodules"};
   }
 }
 
@@ -240,13 +254,14 @@ void removeWorktree(const Opened& opened, const LinkedTree& tree, const std::str
   mustWrite(mark && writeAll(mark.get(), textOf(tree.directory)));
   if (tree.directory) {
     setAside(tree.parent.get(), tree.leaf, asideOf(actionId), tree.directory);
-    mustWrite(removeAside(tree.parent.get(), asideOf(actionId), tree.directory));
+    mustWrite(removeAside(tree.parent.get(), asideOf(actionId), tree.directory, mark));
   }
   mustWrite(removeEntry(opened.place.commonDir.handle.get(), tree.name, actionId, tree.admin));
 }
 
 // Only where the action's mark is, and of the directory that it names. What has been moved or repaired since
-// is somebody's, and loses the mark.
+// is somebody's, and loses the mark: by git, of which the entry tells, or by a plain mv, of which nothing
+// does but that it is gone before it was emptied.
 void finishRemoval(const Opened& opened, const WorktreeEdit& edit, const std::string& actionId) {
   const int common = opened.place.commonDir.handle.get();
   const std::string aside = asideOf(actionId);
@@ -254,19 +269,23 @@ void finishRemoval(const Opened& opened, const WorktreeEdit& edit, const std::st
   if (const sandbox::Fd rest = openBeneath(common, entryAside, O_RDONLY | O_DIRECTORY))
     removeAside(common, entryAside, rest);
   const sandbox::Fd entry = openBeneath(common, std::string(kWorktrees) + edit.name, O_RDONLY | O_DIRECTORY);
-  const auto mark = entry ? readSmall(entry.get(), markOf(actionId), kMostMarkBytes) : std::nullopt;
+  const auto text = entry ? readSmall(entry.get(), markOf(actionId), kMostMarkBytes) : std::nullopt;
+  const sandbox::Fd mark = text ? openBeneath(entry.get(), markOf(actionId), O_WRONLY) : sandbox::Fd();
   if (!mark) return;
+  bool isGone = *text == kNoDirectory || text->ends_with(kEmptied);
   const auto [above, leaf] = splitOf(edit.directory);
   const sandbox::Fd parent = openBeneath(opened.workTree(), above, O_RDONLY | O_DIRECTORY);
-  bool isOurs = (parent || errno == ENOENT) && namesNoOther(opened, edit);
+  const bool isOurs = (parent || errno == ENOENT) && namesNoOther(opened, edit);
   if (isOurs && parent) {
     const sandbox::Fd rest = openBeneath(parent.get(), aside, O_RDONLY | O_DIRECTORY);
-    if (rest && (textOf(rest) != *mark || !removeAside(parent.get(), aside, rest))) return;
+    if (rest && (!isMarkedAs(*text, rest) || !removeAside(parent.get(), aside, rest, mark))) return;
     struct stat status {};
-    // Else it has not begun, or that is somebody's.
-    isOurs = fstatat(parent.get(), leaf.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
+    // Else that is somebody's.
+    const bool isFree =
+        fstatat(parent.get(), leaf.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
+    isGone = (rest || isGone) && isFree;
   }
-  if (isOurs) {
+  if (isOurs && isGone) {
     removeEntry(common, edit.name, actionId, entry);
   } else {
     unlinkat(entry.get(), markOf(actionId).c_str(), 0);

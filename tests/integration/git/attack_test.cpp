@@ -213,6 +213,21 @@ TEST(GitAttack, AWorktreeThatMovedAfterTheMarkOfItsRemovalStays) {
   half.mustLive(half.repo.folder() + "/moved");
 }
 
+// Nothing of the repository's own tells of that.
+TEST(GitAttack, AWorktreeThatWasMovedByHandAfterTheMarkOfItsRemovalStays) {
+  for (const bool apart : {false, true}) {
+    MarkedOnly half("side");
+    const std::string moved = half.repo.folder() + "/moved";
+    if (apart) {  // when the removal had given it its name, and nothing of it was gone
+      std::filesystem::rename(half.tree, half.aside());
+      std::filesystem::rename(half.aside(), moved);
+    } else {
+      std::filesystem::rename(half.tree, moved);
+    }
+    half.mustLive(moved);
+  }
+}
+
 TEST(GitAttack, AWorktreeBehindALinkAfterTheMarkOfItsRemovalStays) {
   MarkedOnly half("trees/side");
   std::filesystem::rename(half.repo.folder() + "/trees", half.repo.folder() + "/elsewhere");
@@ -234,6 +249,7 @@ TEST(GitAttack, AnEntryWithoutItsNameIsFinished) {
     std::filesystem::remove_all(half.tree);
     std::filesystem::remove(half.repo.folder() + "/trees");
     std::filesystem::remove(half.repo.folder() + "/.git/worktrees/side/gitdir");
+    half.repo.write(half.mark(), World::read(half.repo.folder() + "/" + half.mark()) + " emptied");
     EXPECT_EQ(half.worker.reconcile(half.action), schema::GitVerdict::SUCCEEDED);
     EXPECT_FALSE(World::exists(half.repo.folder() + "/.git/worktrees/side"));
   }
