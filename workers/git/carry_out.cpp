@@ -17,14 +17,17 @@
 namespace factionos::git {
 namespace {
 
-bool locksIndex(schema::GitChange::Reader change) {
+// Nothing: whatever becomes of the index meanwhile, it is another matter.
+std::optional<IndexLock::Use> lockOfIndex(schema::GitChange::Reader change) {
   switch (change.which()) {
     case schema::GitChange::BRANCH_CREATE:
     case schema::GitChange::FETCH:
     case schema::GitChange::PUSH:
-      return false;
+      return std::nullopt;
+    case schema::GitChange::COMMIT:
+      return IndexLock::Use::kHold;
     default:
-      return true;
+      return IndexLock::Use::kWrite;
   }
 }
 
@@ -233,7 +236,7 @@ Outcome carryOut(const PlainFilesOnly& met, const Place& place, const std::strin
   const Opened opened{place, repository.get()};
   if (snapshotOf(repository.get(), actionId)) throw Refusal{"exists", "action_has_begun"};
   std::optional<IndexLock> lock;
-  if (locksIndex(change)) lock.emplace(place, repository.get(), actionId);
+  if (const auto use = lockOfIndex(change)) lock.emplace(place, repository.get(), actionId, *use);
   const Index index = lock ? Index() : opened.index();
   git_index* used = lock ? lock->index() : index.get();
   if (lock) unmarkWhatIsThere(opened, used);
@@ -243,7 +246,8 @@ Outcome carryOut(const PlainFilesOnly& met, const Place& place, const std::strin
   if (plan.awaitsDisk) makeDurable(place.commonDir.handle.get());
   RefWriter refs(repository.get(), place, actionId);
   refs.identify(plan.committer);
-  snapshot = hexOf(keepSnapshot(repository.get(), refs, actionId, plan.set, headOf(repository.get()).commit));
+  snapshot = hexOf(keepSnapshot(repository.get(), place.commonDir.handle.get(), refs, actionId, plan.set,
+                                headOf(repository.get()).commit));
   carryOutPlanned(opened, plan, lock ? &*lock : nullptr, actionId, refs);
   markDone(repository.get(), refs, actionId);
   const Head head = headOf(repository.get());
@@ -267,7 +271,7 @@ std::string stateOf(const Opened& opened, const Plan& plan) {
 }
 
 Preview preview(const Opened& opened, schema::GitChange::Reader change, Patience& patience) {
-  if (locksIndex(change)) refuseIfLocked(opened.place.gitDir.handle.get());
+  if (lockOfIndex(change)) refuseIfLocked(opened.place.gitDir.handle.get());
   const Index index = opened.index();
   Preview made{planFor({opened, index.get(), Store::kDry, patience}, change), {}};
   made.state = stateOf(opened, made.plan);

@@ -115,9 +115,11 @@ std::optional<std::string> readSmall(int directory, const std::string& path, std
     errno = EINVAL;
     return std::nullopt;
   }
-  std::string text(most + 1, '\0');
+  // What it holds and one byte more, by which is seen that it has grown.
+  std::string text(std::min(most, static_cast<std::size_t>(status.st_size)) + 1, '\0');
   std::size_t have = 0;
-  while (have < text.size()) {
+  while (have <= most) {
+    if (have == text.size()) text.resize(std::min(most, 2 * have) + 1);
     const ssize_t got = read(file.get(), text.data() + have, text.size() - have);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return std::nullopt;

@@ -25,13 +25,18 @@ void mustWrite(bool fact) {
   git::mustWrite(fact, "index");
 }
 
+// A regular file, and no link; none at all is an index too.
+sandbox::Fd openIndex(int gitDir, struct stat& status) {
+  sandbox::Fd file = openBeneath(gitDir, kIndex, O_RDONLY);
+  if (!file && errno == ENOENT) return file;
+  mustWrite(file && fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode));
+  return file;
+}
+
 // With its times, by which racy entries are known.
-void copyIndex(int gitDir) {
-  const sandbox::Fd from = openBeneath(gitDir, kIndex, O_RDONLY);
-  if (!from && errno == ENOENT) return;
+void copyIndex(int gitDir, const sandbox::Fd& from, const struct stat& status) {
   const sandbox::Fd to = openBeneath(gitDir, kCopy, O_WRONLY | O_CREAT | O_EXCL, 0600);
-  struct stat status {};
-  mustWrite(from && to && fstat(from.get(), &status) == 0 && S_ISREG(status.st_mode));
+  mustWrite(static_cast<bool>(to));
   std::array<char, 65536> buffer;
   ssize_t got = 0;
   while ((got = read(from.get(), buffer.data(), buffer.size())) > 0)
@@ -79,7 +84,7 @@ void refuseIfLocked(int gitDir) {
   throw Refusal{"locked", "index_lock", std::to_string(age)};
 }
 
-IndexLock::IndexLock(const Place& place, git_repository* repository, const std::string& actionId)
+IndexLock::IndexLock(const Place& place, git_repository* repository, const std::string& actionId, Use use)
     : gitDir_(place.gitDir.handle.get()),
       lock_(gitDir_, kIndex, actionId),
       copy_(place.gitDir.path + "/" + kCopy) {
@@ -91,8 +96,11 @@ IndexLock::IndexLock(const Place& place, git_repository* repository, const std::
     unlinkat(gitDir_, kCopy, 0);
     unlinkat(gitDir_, kCopyLock, 0);
     refuseOverstated(gitDir_);
-    copyIndex(gitDir_);
-    index_ = make<Index>(git_index_open, copy_.c_str());
+    struct stat status {};
+    const sandbox::Fd file = openIndex(gitDir_, status);
+    if (file && use == Use::kWrite) copyIndex(gitDir_, file, status);
+    const std::string path = use == Use::kWrite ? copy_ : place.gitDir.path + "/" + kIndex;
+    index_ = make<Index>(git_index_open, path.c_str());
     must(git_repository_set_index(repository, index_.get()));
   } catch (...) {
     unlinkat(gitDir_, kCopy, 0);

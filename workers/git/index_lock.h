@@ -20,15 +20,17 @@ void refuseIfLocked(int gitDir);
 
 class IndexLock {
  public:
+  // kHold: nobody changes it meanwhile, neither do we; no copy is needed.
+  enum class Use { kHold, kWrite };
   // Takes the lock, in the name of the action, and makes a copy the index of `repository`, which is used for
   // nothing else. Throws Refusal.
-  IndexLock(const Place& place, git_repository* repository, const std::string& actionId);
+  IndexLock(const Place& place, git_repository* repository, const std::string& actionId, Use use);
   ~IndexLock();
   IndexLock(const IndexLock&) = delete;
   IndexLock& operator=(const IndexLock&) = delete;
 
   [[nodiscard]] git_index* index() const { return index_.get(); }
-  // Writes what index() holds and puts it in place.
+  // Writes what index() holds and puts it in place. Of kWrite alone.
   void commit();
 
  private:

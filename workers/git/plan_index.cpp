@@ -105,14 +105,19 @@ std::string checkedMessage(schema::GitCommit::Reader request) {
   return message;
 }
 
-// What the commit holds against its parent, for the card.
-void countStaged(const Planning& planning, const Head& head, Plan& plan) {
-  const Tree tree = treeOf(planning.opened.repository, head.commit);
+// What the commit holds against its parent, for the card. `staged`: the index as a tree, where it has been
+// written as one; two trees are compared without a look at what is the same in both, while of an index each
+// tree of the parent's is read.
+void countStaged(const Planning& planning, const Head& head, git_tree* staged, Plan& plan) {
+  git_repository* repository = planning.opened.repository;
+  const Tree tree = treeOf(repository, head.commit);
   git_diff_options options = GIT_DIFF_OPTIONS_INIT;
   options.flags = GIT_DIFF_IGNORE_SUBMODULES;
   options.max_size = git_off_t{16} << 20;
   const Diff diff =
-      make<Diff>(git_diff_tree_to_index, planning.opened.repository, tree.get(), planning.index, &options);
+      staged != nullptr
+          ? make<Diff>(git_diff_tree_to_tree, repository, tree.get(), staged, &options)
+          : make<Diff>(git_diff_tree_to_index, repository, tree.get(), planning.index, &options);
   plan.files = static_cast<std::uint32_t>(git_diff_num_deltas(diff.get()));
   constexpr std::uint32_t kMostCounted = 2000;  // above it the card tells files alone
   if (planning.store != Store::kDry || plan.files > kMostCounted) return;
@@ -204,14 +209,17 @@ Plan planCommit(const Planning& planning, schema::GitCommit::Reader request) {
   plan.target = head.detached ? "detached-head" : labelOf("branch", head.branch());
   if (head.detached) plan.notes.emplace_back("detached_head");
   plan.commits = 1;
-  countStaged(planning, head, plan);
+  Tree tree;
+  if (planning.store == Store::kWrite) {
+    git_oid treeId;
+    must(git_index_write_tree_to(&treeId, planning.index, planning.opened.repository));
+    tree = make<Tree>(git_tree_lookup, planning.opened.repository, &treeId);
+  }
+  countStaged(planning, head, tree.get(), plan);
   if (plan.files == 0 && !request.getAllowEmpty()) throw Refusal{"nothing_to_do", "commit"};
   plan.committer = std::string(author->name) + " <" + author->email + ">";
   RefEdit edit{head.detached ? "HEAD" : head.name, head.unborn() ? std::string() : hexOf(head.commit), {}};
   if (planning.store == Store::kWrite) {
-    git_oid treeId;
-    must(git_index_write_tree_to(&treeId, planning.index, planning.opened.repository));
-    const Tree tree = make<Tree>(git_tree_lookup, planning.opened.repository, &treeId);
     const Commit parent = head.unborn() ? Commit() : commitOf(planning.opened.repository, head.commit);
     const git_commit* parents[] = {parent.get()};
     git_oid id;

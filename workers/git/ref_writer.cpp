@@ -16,9 +16,6 @@
 namespace factionos::git {
 namespace {
 
-constexpr const char* kPacked = "packed-refs";
-constexpr std::size_t kMostPackedBytes = std::size_t{64} << 20;
-
 std::string parentOf(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, slash);
@@ -155,10 +152,10 @@ void RefWriter::remove(const Lock& lock, const std::string& name) const {
 }
 
 void RefWriter::removePacked(const std::string& name) const {
-  const auto text = readSmall(commonDir_, kPacked, kMostPackedBytes);
+  const auto text = readSmall(commonDir_, kPackedRefs, kMostPackedBytes);
   if (!text || text->find(" " + name + "\n") == std::string::npos) return;
-  const Lock lock(commonDir_, kPacked, actionId_);
-  const auto now = readSmall(commonDir_, kPacked, kMostPackedBytes);
+  const Lock lock(commonDir_, kPackedRefs, actionId_);
+  const auto now = readSmall(commonDir_, kPackedRefs, kMostPackedBytes);
   mustWrite(now.has_value());
   std::string kept;
   bool dropped = false;
@@ -176,7 +173,7 @@ void RefWriter::removeLocks(const std::vector<std::string>& names) const {
     const sandbox::Fd parent = openBeneath(baseOf(name), parentOf(name), O_RDONLY | O_DIRECTORY);
     if (parent) LockFile::removeLeft(parent.get(), leafOf(name), actionId_);
   }
-  LockFile::removeLeft(commonDir_, kPacked, actionId_);
+  LockFile::removeLeft(commonDir_, kPackedRefs, actionId_);
   // Those of this action, and of older ones that it let go of.
   const sandbox::Fd snapshots = openBeneath(commonDir_, "refs/factionos", O_RDONLY | O_DIRECTORY);
   if (snapshots) LockFile::removeAllLeft(snapshots.get(), actionId_);

@@ -2,6 +2,7 @@
 // replaced by a link at any time, and libgit2 would follow it.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,9 @@
 #include "workers/git/repository.h"
 
 namespace factionos::git {
+
+inline constexpr const char* kPackedRefs = "packed-refs";
+inline constexpr std::size_t kMostPackedBytes = std::size_t{64} << 20;
 
 class RefWriter {
  public:

@@ -2,8 +2,14 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <vector>
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "sandbox/entries.h"
+#include "workers/git/files.h"
 #include "workers/git/repository.h"
 
 namespace factionos::git {
@@ -44,38 +50,68 @@ git_oid treeOfSnapshot(git_repository* repository, const ChangeSet& set) {
   return tree;
 }
 
-// Ids begin with their time, so that their order is that of their actions.
-void letGoOfOldOnes(git_repository* repository, const RefWriter& refs) {
+bool isActionId(std::string_view id) {
+  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  constexpr std::size_t kLongest = 40;
+  return !id.empty() && id.size() <= kLongest && id.find_first_not_of(kAllowed) == std::string_view::npos;
+}
+
+// Of the actions that have a snapshot: by its folder, or packed. Every action asks, so it is not libgit2's
+// list, which opens each of the references.
+std::set<std::string> idsKept(int commonDir) {
   std::set<std::string> ids;
-  const auto iterator =
-      make<ReferenceIterator>(git_reference_iterator_glob_new, repository, "refs/factionos/*");
-  const char* name = nullptr;
-  std::vector<std::string> names;
-  while (git_reference_next_name(&name, iterator.get()) == 0) {
-    names.emplace_back(name);
-    const std::string_view rest = std::string_view(name).substr(kFolder.size());
-    ids.emplace(rest.substr(0, rest.find('/')));
+  const sandbox::DirectoryStream stream =
+      sandbox::streamOf(openBeneath(commonDir, "refs/factionos", O_RDONLY | O_DIRECTORY));
+  while (const dirent* entry = stream ? sandbox::nextEntry(stream.get()) : nullptr)
+    if (isActionId(entry->d_name)) ids.emplace(entry->d_name);
+  const std::string packed = readSmall(commonDir, kPackedRefs, kMostPackedBytes).value_or(std::string());
+  const std::string before = " " + std::string(kFolder);
+  for (std::size_t at = packed.find(before); at != std::string::npos; at = packed.find(before, at)) {
+    at += before.size();
+    const std::string_view id = std::string_view(packed).substr(at, packed.find('/', at) - at);
+    if (isActionId(id)) ids.emplace(id);
   }
-  if (ids.size() <= kKeptSnapshots) return;
-  const auto oldest = std::next(ids.begin(), static_cast<std::ptrdiff_t>(ids.size() - kKeptSnapshots));
-  for (const std::string& each : names) {
-    const std::string_view rest = std::string_view(each).substr(kFolder.size());
-    if (rest.substr(0, rest.find('/')) < *oldest) refs.set(each, {});
+  return ids;
+}
+
+// The folders that the reference lay in, as far as they are empty now.
+void removeFoldersOf(int commonDir, std::string name) {
+  for (std::size_t slash = name.rfind('/'); slash >= kFolder.size() && slash != std::string::npos;
+       slash = name.rfind('/')) {
+    name.resize(slash);
+    const std::string above = name.substr(0, name.rfind('/'));
+    const sandbox::Fd parent = openBeneath(commonDir, above, O_RDONLY | O_DIRECTORY);
+    if (!parent || unlinkat(parent.get(), name.c_str() + above.size() + 1, AT_REMOVEDIR) != 0) return;
+  }
+}
+
+// Ids begin with their time, so that their order is that of their actions.
+void letGoOfOldOnes(git_repository* repository, int commonDir, const RefWriter& refs) {
+  std::set<std::string> ids = idsKept(commonDir);
+  for (; ids.size() > kKeptSnapshots; ids.erase(ids.begin())) {
+    const std::string folder = std::string(kFolder) + *ids.begin() + "/";
+    const auto iterator =
+        make<ReferenceIterator>(git_reference_iterator_glob_new, repository, (folder + "*").c_str());
+    std::vector<std::string> names;
+    const char* name = nullptr;
+    while (git_reference_next_name(&name, iterator.get()) == 0) names.emplace_back(name);
+    for (const std::string& each : names) {
+      refs.set(each, {});
+      removeFoldersOf(commonDir, each);
+    }
+    if (names.empty()) removeFoldersOf(commonDir, folder);
   }
 }
 
 }  // namespace
 
 void mustBeActionId(std::string_view id) {
-  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
-  constexpr std::size_t kLongest = 40;
-  if (id.empty() || id.size() > kLongest || id.find_first_not_of(kAllowed) != std::string_view::npos)
-    throw Refusal{"invalid", "action_id"};
+  if (!isActionId(id)) throw Refusal{"invalid", "action_id"};
 }
 
-git_oid keepSnapshot(git_repository* repository, const RefWriter& refs, const std::string& actionId,
-                     const ChangeSet& set, const git_oid& head) {
-  letGoOfOldOnes(repository, refs);
+git_oid keepSnapshot(git_repository* repository, int commonDir, const RefWriter& refs,
+                     const std::string& actionId, const ChangeSet& set, const git_oid& head) {
+  letGoOfOldOnes(repository, commonDir, refs);
   const git_oid tree = treeOfSnapshot(repository, set);
   if (git_oid_is_zero(&head) == 0) refs.set(refOf(actionId, "head"), hexOf(head));
   for (const RefEdit& ref : set.refs) {

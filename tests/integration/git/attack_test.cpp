@@ -386,6 +386,40 @@ TEST(GitAttack, ALockOfOursOnAnOlderActionsSnapshotGoesToo) {
   EXPECT_TRUE(World::exists(others));
 }
 
+// Of its own, loose or packed; what is no action's is not its to let go.
+TEST(GitAttack, AnActionLetsGoOfTheOldestSnapshotsAndOfNothingElse) {
+  Repo repo;
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  const auto make = [&](unsigned first, unsigned last) {
+    std::string lines;
+    for (unsigned i = first; i < last; ++i)
+      for (const char* part : {"head", "before/refs/heads/x", "change"})
+        lines += "create refs/factionos/aaa_" + std::to_string(1000 + i) + "/" + part + " HEAD\n";
+    repo.write(".git/lines", lines);
+    ASSERT_EQ(runIn(repo.folder(), {"sh", "-c", "git update-ref --stdin < .git/lines"}).status, 0);
+  };
+  make(0, 2);
+  git(repo.folder(), {"pack-refs", "--all"});
+  make(2, 202);
+  git(repo.folder(), {"update-ref", "refs/factionos/aa.b/change", "HEAD"});
+  ASSERT_EQ(worker.change(createBranch("topic")), "");
+  const auto kept = [&](const std::string& id) {
+    return git(repo.folder(), {"for-each-ref", "--format=%(refname)", "refs/factionos/" + id});
+  };
+  const std::string folder = repo.folder() + "/.git/refs/factionos/";
+  for (const char* id : {"aaa_1000", "aaa_1001"}) {
+    EXPECT_EQ(kept(id), "") << id;
+    EXPECT_FALSE(World::exists(folder + id)) << id;
+  }
+  EXPECT_NE(kept("aaa_1002"), "");
+  EXPECT_NE(kept("aa.b"), "") << "not ours";
+  ASSERT_EQ(worker.change(createBranch("more")), "");
+  EXPECT_EQ(kept("aaa_1002"), "");
+  EXPECT_FALSE(World::exists(folder + "aaa_1002")) << "with its folders";
+  EXPECT_NE(kept("aaa_1003"), "");
+  git(repo.folder(), {"fsck", "--strict"});
+}
+
 TEST(GitAttack, APackedBranchIsRemovedAndItsNeighboursStay) {
   Repo repo;
   GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
