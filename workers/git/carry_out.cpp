@@ -137,8 +137,8 @@ void putIndex(const Written& written, const ChangeSet& set) {
   }
 }
 
-void carryOutPlanned(const Opened& opened, const Plan& plan, IndexLock* lock, const std::string& actionId,
-                     const RefWriter& refs) {
+void carryOutPlanned(const Opened& opened, Plan& plan, Patience& patience, IndexLock* lock,
+                     const std::string& actionId, const RefWriter& refs) {
   const ChangeSet& set = plan.set;
   std::optional<Written> written;
   if (lock != nullptr) written.emplace(opened, lock->index(), set);
@@ -149,7 +149,7 @@ void carryOutPlanned(const Opened& opened, const Plan& plan, IndexLock* lock, co
   putFiles(opened, plan, actionId);
   if (written && !set.files.empty()) putIndex(*written, set);
   if (lock != nullptr && !set.index.empty()) lock->commit();
-  if (plan.removed) removeWorktree(opened, *plan.removed, actionId);
+  if (plan.removed) removeWorktree(opened, *plan.removed, actionId, patience);
   if (plan.set.push) moveRemote(opened, *plan.set.push, actionId);
   const std::string message = "factionos: " + set.operation;
   for (const RefEdit& ref : set.refs) refs.write(ref, message);
@@ -240,7 +240,7 @@ Outcome carryOut(const PlainFilesOnly& met, const Place& place, const std::strin
   const Index index = lock ? Index() : opened.index();
   git_index* used = lock ? lock->index() : index.get();
   if (lock) unmarkWhatIsThere(opened, used);
-  const Plan plan = planFor({opened, used, Store::kWrite, patience}, change);
+  Plan plan = planFor({opened, used, Store::kWrite, patience}, change);
   met.mustBeAll();
   if (stateOf(opened, plan) != state) throw Refusal{"state_moved", "head_index_or_files"};
   if (plan.awaitsDisk) makeDurable(place.commonDir.handle.get());
@@ -248,7 +248,7 @@ Outcome carryOut(const PlainFilesOnly& met, const Place& place, const std::strin
   refs.identify(plan.committer);
   snapshot = hexOf(keepSnapshot(repository.get(), place.commonDir.handle.get(), refs, actionId, plan.set,
                                 headOf(repository.get()).commit));
-  carryOutPlanned(opened, plan, lock ? &*lock : nullptr, actionId, refs);
+  carryOutPlanned(opened, plan, patience, lock ? &*lock : nullptr, actionId, refs);
   markDone(repository.get(), refs, actionId);
   const Head head = headOf(repository.get());
   return {head.unborn() ? std::string() : hexOf(head.commit), head.branch(), plan.files, plan.set.movedRefs(),

@@ -30,10 +30,11 @@ struct Planning {
 // A linked worktree that is to be removed.
 struct LinkedTree {
   std::string name;
-  sandbox::Fd parent;     // of its directory
-  std::string leaf;       // its name there
-  sandbox::Fd directory;  // none where it is gone
-  sandbox::Fd admin;      // what the repository keeps of it
+  sandbox::Fd parent;          // of its directory
+  std::string leaf;            // its name there
+  sandbox::Fd directory;       // none where it is gone
+  sandbox::Fd admin;           // what the repository keeps of it
+  std::optional<Place> place;  // of the directory, as it was judged
   std::uint32_t files = 0;
   bool begun = false;  // `directory` is what a removal of it has left that was cut off
 

@@ -23,6 +23,7 @@ namespace {
 constexpr std::string_view kWorktrees = "worktrees/";
 constexpr std::string_view kNoDirectory = "-";
 constexpr std::string_view kMark = "factionos-gone-";
+constexpr std::string_view kCleared = " cleared";  // as long as the next, which is written over it
 constexpr std::string_view kEmptied = " emptied";
 constexpr std::size_t kMostMarkBytes = 64;
 
@@ -36,7 +37,8 @@ std::string asideOf(const std::string& actionId) {
 }
 
 // In what the repository keeps of a worktree, from before anything goes until all else has: which action
-// removes it, and which directory; at last that it is empty, so that nobody misses it.
+// removes it, and which directory; then that this was judged where it is now, so that it goes; at last that
+// it is empty, so that nobody misses it.
 std::string markOf(const std::string& actionId) {
   return std::string(kMark) + actionId;
 }
@@ -64,9 +66,15 @@ bool removeAside(int parent, const std::string& aside, const sandbox::Fd& held) 
   return unlinkat(parent, aside.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT;
 }
 
-bool isMarkedAs(const std::string& mark, const sandbox::Fd& directory) {
+void extend(const sandbox::Fd& mark, const sandbox::Fd& directory, std::string_view how) {
+  const std::string text = textOf(directory) + std::string(how);
+  mustWrite(pwrite(mark.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()));
+}
+
+// Whether it is that directory, and has begun to go.
+bool isGoing(const std::string& mark, const sandbox::Fd& directory) {
   const std::string text = textOf(directory);
-  return mark == text || mark == text + std::string(kEmptied);
+  return mark == text + std::string(kCleared) || mark == text + std::string(kEmptied);
 }
 
 // Empty; false where it can't be looked into.
@@ -79,9 +87,7 @@ bool isEmpty(sandbox::Fd directory) {
 bool removeAside(int parent, const std::string& aside, const sandbox::Fd& held, const sandbox::Fd& mark) {
   sandbox::emptyTree(held.get());
   if (!isEmpty(openBeneath(held.get(), ".", O_RDONLY | O_DIRECTORY))) return false;
-  const std::string text = textOf(held) + std::string(kEmptied);
-  const ssize_t wrote = pwrite(mark.get(), text.data(), text.size(), 0);
-  mustWrite(wrote == static_cast<ssize_t>(text.size()));
+  extend(mark, held, kEmptied);
   return unlinkat(parent, aside.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT;
 }
 
@@ -116,7 +122,7 @@ void findRest(LinkedTree& tree) {
     const std::string aside = asideOf(std::string(name.substr(kMark.size())));
     sandbox::Fd rest = openBeneath(tree.parent.get(), aside, O_RDONLY | O_DIRECTORY);
     const auto mark = readSmall(tree.admin.get(), entry->d_name, kMostMarkBytes);
-    if (!rest || !mark || !isMarkedAs(*mark, rest)) continue;
+    if (!rest || !mark || !isGoing(*mark, rest)) continue;
     tree.leaf = aside;
     tree.directory = std::move(rest);
     tree.begun = true;
@@ -188,31 +194,15 @@ bool namesNoOther(const Opened& opened, const WorktreeEdit& edit) {
   return row != rows.end() && (row->path.empty() || row->directory == edit.directory);
 }
 
-}  // namespace
-
-std::string LinkedTree::basis() const {
-  const std::optional<Identity> identity = identityOf(directory.get());
-  std::string text = leaf + '\0';
-  if (identity) text += std::to_string(identity->device) + "." + std::to_string(identity->inode);
-  return text + '\n';
-}
-
-// Nothing that is in no commit may be lost.
-LinkedTree judgedWorktree(const Opened& opened, const WorktreeRow& row, Patience& patience) {
-  if (row.locked) throw Refusal{"locked", "worktree"};
-  LinkedTree tree = held(opened, row);
+// Nothing that is in no commit may be lost. How many files git tracks in it.
+std::uint32_t mustHoldNothing(const LinkedTree& tree, Patience& patience) {
   mustKeepNoSubmodules(tree);
-  if (!tree.directory || tree.begun) return tree;
-  const Directory& workspace = opened.place.workTree;
-  const Place place =
-      locate(row.path, {tree.directory.get(), workspace.handle.get(), opened.place.commonDir.handle.get()});
-  const Repository repository = openRepository(place);
-  const Opened other{place, repository.get()};
+  const Repository repository = openRepository(*tree.place);
+  const Opened other{*tree.place, repository.get()};
   mustBeIdle(other);
   const Index index = other.index();
   mustHoldNoSubmodules(other, index.get());
   unmarkWhateverIsThere(other, index.get());
-  tree.files = static_cast<std::uint32_t>(git_index_entrycount(index.get()));
   const Head head = headOf(repository.get());
   std::size_t changed = stagedChanges(repository.get(), index.get(), head.commit).size();
   changed += conflictsOf(index.get()).size();
@@ -222,6 +212,40 @@ LinkedTree judgedWorktree(const Opened& opened, const WorktreeRow& row, Patience
   if (walk == Walk::kCutShort) throw Refusal{"timed_out", "worktree"};
   changed += closedFolders(other, ".", patience);
   if (changed > 0) throw Refusal{"not_clean", "worktree", std::to_string(changed)};
+  return static_cast<std::uint32_t>(git_index_entrycount(index.get()));
+}
+
+// Under its other name, by which nobody looks for it: what was written by its own since it was judged counts.
+void judgeAside(LinkedTree& tree, const std::string& aside, Patience& patience) {
+  std::string& path = tree.place->workTree.path;
+  path = splitOf(path).above + "/" + aside;
+  try {
+    mustHoldNothing(tree, patience);
+  } catch (const Refusal&) {
+    if (renameToFree(tree.parent.get(), aside, tree.leaf) != 0)
+      throw Refusal{"not_this_worktree", "kept_aside"};
+    throw;
+  }
+}
+
+}  // namespace
+
+std::string LinkedTree::basis() const {
+  const std::optional<Identity> identity = identityOf(directory.get());
+  std::string text = leaf + '\0';
+  if (identity) text += std::to_string(identity->device) + "." + std::to_string(identity->inode);
+  return text + '\n';
+}
+
+LinkedTree judgedWorktree(const Opened& opened, const WorktreeRow& row, Patience& patience) {
+  if (row.locked) throw Refusal{"locked", "worktree"};
+  LinkedTree tree = held(opened, row);
+  mustKeepNoSubmodules(tree);
+  if (!tree.directory || tree.begun) return tree;
+  const Directory& workspace = opened.place.workTree;
+  tree.place =
+      locate(row.path, {tree.directory.get(), workspace.handle.get(), opened.place.commonDir.handle.get()});
+  tree.files = mustHoldNothing(tree, patience);
   return tree;
 }
 
@@ -249,12 +273,20 @@ Plan planWorktreeRemove(const Planning& planning, schema::GitWorktreeRemove::Rea
 }
 
 // By what is held, so that nothing which was put in its place is touched.
-void removeWorktree(const Opened& opened, const LinkedTree& tree, const std::string& actionId) {
+void removeWorktree(const Opened& opened, LinkedTree& tree, const std::string& actionId, Patience& patience) {
+  const std::string aside = asideOf(actionId);
   const sandbox::Fd mark = openBeneath(tree.admin.get(), markOf(actionId), O_WRONLY | O_CREAT | O_EXCL, 0644);
   mustWrite(mark && writeAll(mark.get(), textOf(tree.directory)));
   if (tree.directory) {
-    setAside(tree.parent.get(), tree.leaf, asideOf(actionId), tree.directory);
-    mustWrite(removeAside(tree.parent.get(), asideOf(actionId), tree.directory, mark));
+    try {
+      setAside(tree.parent.get(), tree.leaf, aside, tree.directory);
+      if (!tree.begun) judgeAside(tree, aside, patience);
+    } catch (const Refusal&) {
+      unlinkat(tree.admin.get(), markOf(actionId).c_str(), 0);
+      throw;
+    }
+    extend(mark, tree.directory, kCleared);
+    mustWrite(removeAside(tree.parent.get(), aside, tree.directory, mark));
   }
   mustWrite(removeEntry(opened.place.commonDir.handle.get(), tree.name, actionId, tree.admin));
 }
@@ -278,7 +310,11 @@ void finishRemoval(const Opened& opened, const WorktreeEdit& edit, const std::st
   const bool isOurs = (parent || errno == ENOENT) && namesNoOther(opened, edit);
   if (isOurs && parent) {
     const sandbox::Fd rest = openBeneath(parent.get(), aside, O_RDONLY | O_DIRECTORY);
-    if (rest && (!isMarkedAs(*text, rest) || !removeAside(parent.get(), aside, rest, mark))) return;
+    if (rest && *text == textOf(rest)) {  // as whole as it was
+      if (renameToFree(parent.get(), aside, leaf) == 0) unlinkat(entry.get(), markOf(actionId).c_str(), 0);
+      return;
+    }
+    if (rest && (!isGoing(*text, rest) || !removeAside(parent.get(), aside, rest, mark))) return;
     struct stat status {};
     // Else that is somebody's.
     const bool isFree =

@@ -108,7 +108,7 @@ struct HalfRemoved {
     std::filesystem::remove(folder + "/" + aside + "/kept.txt");
     struct stat status {};
     EXPECT_EQ(stat((folder + "/" + aside).c_str(), &status), 0);
-    repo.write(mark, std::to_string(status.st_dev) + "." + std::to_string(status.st_ino));
+    repo.write(mark, std::to_string(status.st_dev) + "." + std::to_string(status.st_ino) + " cleared");
   }
   std::string folder;
   std::string action = "act_00000000000000000000000077";
@@ -172,7 +172,13 @@ TEST(GitAttack, AReconciliationRemovesOnlyWhatItsActionHasBegunToRemove) {
   std::filesystem::rename(repo.folder() + "/side", repo.folder() + "/" + aside);
   struct stat status {};
   ASSERT_EQ(stat((repo.folder() + "/" + aside).c_str(), &status), 0);
-  repo.write(mark, std::to_string(status.st_dev) + "." + std::to_string(status.st_ino));
+  const std::string named = std::to_string(status.st_dev) + "." + std::to_string(status.st_ino);
+  repo.write(mark, named);
+  EXPECT_EQ(worker.reconcile(action), schema::GitVerdict::FAILED);
+  EXPECT_EQ(porcelain(repo.folder() + "/side"), std::vector<std::string>()) << "it had not begun to go";
+  EXPECT_FALSE(World::exists(repo.folder() + "/" + mark));
+  std::filesystem::rename(repo.folder() + "/side", repo.folder() + "/" + aside);
+  repo.write(mark, named + " cleared");
   EXPECT_EQ(worker.reconcile(action), schema::GitVerdict::SUCCEEDED);
   EXPECT_FALSE(World::exists(repo.folder() + "/" + aside));
   EXPECT_FALSE(World::exists(repo.folder() + "/.git/worktrees/side"));

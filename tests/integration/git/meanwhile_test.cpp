@@ -3,10 +3,12 @@
 #include <functional>
 #include <thread>
 
+#include <fcntl.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "git_harness.h"
+#include "sandbox/descriptors.h"
 
 namespace factionos::test {
 namespace {
@@ -99,6 +101,35 @@ TEST(GitMeanwhile, AFileThatComesIntoANewWorktreeStays) {
   EXPECT_EQ(World::read(tried.repo.folder() + "/side/zzz.txt"), "mine\n");
   EXPECT_EQ(World::exists(tried.repo.folder() + "/side/.git"), denial.empty());
   EXPECT_EQ(World::exists(tried.repo.folder() + "/side/d"), denial.empty());
+}
+
+// It was judged, and is not gone yet: the snapshot is made in between.
+TEST(GitMeanwhile, AnEditInAWorktreeThatGoesStays) {
+  constexpr int kTries = 10;
+  int inTime = 0;
+  for (int i = 0; i < kTries; ++i) {
+    Repo repo;
+    git(repo.folder(), {"worktree", "add", "-q", "side"});
+    const std::string file = repo.folder() + "/side/kept.txt";
+    GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+    bool isWritten = false;
+    {
+      const std::jthread user([&](const std::stop_token& stop) {
+        while (!stop.stop_requested() && !World::exists(repo.folder() + "/.git/refs/factionos")) usleep(20);
+        const sandbox::Fd open(::open(file.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+        if (!open || ::write(open.get(), "mine\n", 5) != 5) return;
+        isWritten = World::exists(file);  // by its own name still
+      });
+      const std::string denial = worker.change(removeTree("side"));
+      EXPECT_TRUE(denial.empty() || denial == "not_clean/worktree/1") << denial;
+    }
+    if (!isWritten) continue;
+    ++inTime;
+    EXPECT_EQ(World::read(file), "mine\n");
+    EXPECT_EQ(porcelain(repo.folder() + "/side"), std::vector<std::string>{".M kept.txt"});
+    EXPECT_EQ(worker.reconcile(worker.lastAction), schema::GitVerdict::FAILED);
+  }
+  RecordProperty("edits in time", inTime);
 }
 
 // What a worker that died has taken away: it lies beside its place, by the name that its action gives it.

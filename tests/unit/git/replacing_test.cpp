@@ -2,6 +2,7 @@
 // moment beside it keeps what he has.
 #include "workers/git/replacing.h"
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -145,6 +146,19 @@ TEST_F(Replacing, AnEditInTheLastMomentGetsItsNameBack) {
   EXPECT_FALSE(fs::exists(at(kAside)));
 }
 
+// In the same file, to the same size: its time tells, where a rename alone has changed the other one.
+TEST_F(Replacing, AnEditOfTheSameSizeInTheLastMomentGetsItsNameBack) {
+  for (const bool goes : {false, true}) {
+    exchange("judged");
+    write(kFresh, "new");
+    KnownFile known = judgedBefore([&]() { write(kName, "JUDGED"); });
+    known.stamp.settled = true;
+    known.stamp.changed = {};  // as of a file of which another name has gone
+    EXPECT_EQ(goes ? removed(known) : replaced(known), "would_overwrite/edited");
+    EXPECT_EQ(read(kName), "JUDGED");
+  }
+}
+
 TEST_F(Replacing, WhatVanishesInTheLastMomentIsNotMadeAgain) {
   EXPECT_EQ(replaced(judgedBefore([&]() { fs::remove(at(kName)); })), "would_overwrite/edited");
   EXPECT_TRUE(fs::is_empty(root));
@@ -191,6 +205,18 @@ TEST_F(Replacing, WhatIsBroughtReplacesNothing) {
   fs::remove(at(kName));
   EXPECT_EQ(denialOf([&]() { bring(folder.get(), kFresh, kName); }), "");
   EXPECT_EQ(read(kName), "new");
+}
+
+// A plain rename replaces an empty directory.
+TEST_F(Replacing, WhatGetsItsNameBackReplacesNoDirectory) {
+  for (const char* name : {"old", "new"}) fs::create_directory(at(name));
+  write("old/mine", "mine");
+  EXPECT_EQ(renameToFree(folder.get(), "old", "new"), EEXIST);
+  EXPECT_EQ(read("old/mine"), "mine");
+  EXPECT_TRUE(fs::is_empty(at("new")));
+  fs::remove(at("new"));
+  EXPECT_EQ(renameToFree(folder.get(), "old", "new"), 0);
+  EXPECT_EQ(read("new/mine"), "mine");
 }
 
 }  // namespace
