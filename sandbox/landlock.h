@@ -56,6 +56,7 @@ inline constexpr Access kAll{(1ULL << 16) - 1};
 }  // namespace access
 
 // Signals and abstract sockets can be kept within the domain from this ABI on.
+inline constexpr int kAbiOfPorts = 4;
 inline constexpr int kAbiOfScopes = 6;
 
 // The file rights that an ABI can refuse; empty at 0.

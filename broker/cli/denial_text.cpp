@@ -19,6 +19,7 @@ constexpr std::array kWays{
     Way{"network:netlink", "Run it with --network loopback or --network full."},
     Way{"network:", "No network profile has this kind of socket."},
     Way{"own-state", "FactionOS keeps its own files from commands; no setting allows it."},
+    Way{"api-port", "FactionOS keeps its own port from commands; no setting allows it."},
     Way{"devices", "Commands have a few devices and their own terminal; no setting allows more."},
     Way{"processes", "Commands see their own processes alone; no setting allows more."},
 };

@@ -19,7 +19,7 @@ bool has(const KernelSupport& support, Feature feature) {
     case Feature::kLandlockTruncate:
       return support.landlockAbi >= 3;
     case Feature::kLandlockTcp:
-      return support.landlockAbi >= 4;
+      return support.landlockAbi >= kAbiOfPorts;
     case Feature::kLandlockScopes:
       return support.landlockAbi >= kAbiOfScopes;
     case Feature::kUserNamespace:

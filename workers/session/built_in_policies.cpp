@@ -33,7 +33,7 @@ void addCommand(std::vector<sandbox::SeccompPolicy>& policies, Network network,
   policies.push_back(sandbox::withSelfCheck(plain));
   for (const ProtectedLinks links : {ProtectedLinks::kNone, ProtectedLinks::kSome}) {
     sandbox::Policy heard = plain;
-    heard.seccomp = supervised(plain.seccomp, supervisionOf(namespaces, links, abi));
+    heard.seccomp = supervised(plain.seccomp, supervisionOf(network, namespaces, links, abi));
     heard.seccomp.listenerTo = 0;  // whichever it will be
     policies.push_back(sandbox::withSelfCheck(heard));
   }

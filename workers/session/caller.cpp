@@ -10,7 +10,9 @@
 #include <ctime>
 #include <string_view>
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -85,6 +87,14 @@ std::optional<std::string> SocketAddress::path() const {
   constexpr std::size_t kBegin = offsetof(sockaddr_un, sun_path);
   if (bytes.ss_family != AF_UNIX || size <= kBegin || named->sun_path[0] == 0) return std::nullopt;
   return std::string(named->sun_path, strnlen(named->sun_path, std::min(size, sizeof *named) - kBegin));
+}
+
+std::optional<std::uint16_t> SocketAddress::port() const {
+  const auto* const four = reinterpret_cast<const sockaddr_in*>(&bytes);
+  const auto* const six = reinterpret_cast<const sockaddr_in6*>(&bytes);
+  if (bytes.ss_family == AF_INET && size >= sizeof *four) return ntohs(four->sin_port);
+  if (bytes.ss_family == AF_INET6 && size > offsetof(sockaddr_in6, sin6_addr)) return ntohs(six->sin6_port);
+  return std::nullopt;
 }
 
 std::uint64_t Caller::largestFile() const {

@@ -29,6 +29,8 @@ struct SocketAddress {
 
   // Of a socket of the unix family whose name is a path.
   [[nodiscard]] std::optional<std::string> path() const;
+  // Of either family of the internet.
+  [[nodiscard]] std::optional<std::uint16_t> port() const;
 };
 
 class Caller {

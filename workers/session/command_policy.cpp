@@ -128,7 +128,8 @@ std::vector<std::string_view> commandPosture(const CommandScope& scope,
   if (!namespaces.pid && landlockAbi < sandbox::kAbiOfScopes) labels.push_back("signals:unscoped");
   if (scope.network == Network::kFull && landlockAbi < sandbox::kAbiOfScopes)
     labels.push_back("abstract_sockets:refused");
-  if (scope.network == Network::kFull && landlockAbi < 4) labels.push_back("api_port:reachable");
+  if (scope.network == Network::kFull && landlockAbi < sandbox::kAbiOfPorts)
+    labels.push_back("api_port:reachable");
   return labels;
 }
 

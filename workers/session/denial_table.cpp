@@ -46,7 +46,7 @@ std::optional<Denial> denialOf(std::uint64_t key) {
   const auto part = [key](unsigned shift) { return static_cast<std::uint8_t>(key >> shift); };
   if ((key & kUsed) == 0 || part(32) > static_cast<unsigned>(DeniedOperation::kCall) ||
       part(24) > static_cast<unsigned>(DenialSource::kSupervisor) ||
-      part(16) > static_cast<unsigned>(DeniedPlace::kNetwork)) {
+      part(16) > static_cast<unsigned>(DeniedPlace::kApi)) {
     return std::nullopt;
   }
   return Denial{static_cast<DeniedOperation>(part(32)), static_cast<DenialSource>(part(24)),
@@ -187,6 +187,8 @@ std::string placeLabel(const Denial& denial) {
       return "outside";
     case DeniedPlace::kNetwork:
       return familyLabel(denial.detail);
+    case DeniedPlace::kApi:
+      return "api-port";
   }
   return "outside";
 }

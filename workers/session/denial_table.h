@@ -44,6 +44,7 @@ enum class DeniedPlace : std::uint8_t {
   kSystem,
   kOutside,
   kNetwork,  // detail: the address family; all without a name of ours are counted as one
+  kApi,      // the port of FactionOS's own front
 };
 
 struct Denial {

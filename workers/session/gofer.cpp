@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -157,23 +158,60 @@ void observe(const sandbox::NotifyListener& listener, const sandbox::Notificatio
                   Caller(listener, call, Waits::kNo), std::move(start), path);
 }
 
-// Rare calls that go on likewise: of the file system that the command has they are denied nothing by us.
-bool observeRare(const sandbox::NotifyListener& listener, const sandbox::Notification& call,
-                 Observer& observer) {
-  if (call.number != SYS_connect && call.number != SYS_chdir) return false;
-  const bool connects = call.number == SYS_connect;
+// Landlock restricts no other protocol.
+bool isTcp(const Caller& caller, int descriptor) {
+  sandbox::Fd socket;
+  int protocol = 0;
+  socklen_t size = sizeof protocol;
+  return caller.socket(descriptor, socket) == 0 &&
+         getsockopt(socket.get(), SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0 && protocol == IPPROTO_TCP;
+}
+
+void observeConnecting(const sandbox::NotifyListener& listener, const sandbox::Notification& call,
+                       Observer& observer) {
   const Caller waiting(listener, call);
   SocketAddress address;
+  sandbox::Fd start;
+  std::uint16_t port = 0;
+  int error = waiting.address(1, 2, address);
+  const std::string path = error == 0 ? address.path().value_or("") : "";
+  if (!path.empty() && path.front() != '/') error = waiting.start(AT_FDCWD, start);
+  if (error == 0 && address.port() && isTcp(waiting, waiting.number(0))) port = *address.port();
+  listener.letGoOn(call.id);
+  observer.lookAtPort(port);
+  if (error == 0)
+    observer.look(DeniedOperation::kConnect, Caller(listener, call, Waits::kNo), std::move(start), path);
+}
+
+void observeEntering(const sandbox::NotifyListener& listener, const sandbox::Notification& call,
+                     Observer& observer) {
+  const Caller waiting(listener, call);
   std::string path;
   sandbox::Fd start;
-  int error = connects ? waiting.address(1, 2, address) : waiting.path(0, path);
-  if (connects && error == 0) path = address.path().value_or("");
+  int error = waiting.path(0, path);
   if (error == 0 && !path.empty() && path.front() != '/') error = waiting.start(AT_FDCWD, start);
   listener.letGoOn(call.id);
   if (error == 0)
-    observer.look(connects ? DeniedOperation::kConnect : DeniedOperation::kEnter,
-                  Caller(listener, call, Waits::kNo), std::move(start), path);
+    observer.look(DeniedOperation::kEnter, Caller(listener, call, Waits::kNo), std::move(start), path);
+}
+
+// Rare calls that go on likewise: of the file system that the command has they are denied nothing by us.
+bool observeRare(const sandbox::NotifyListener& listener, const sandbox::Notification& call,
+                 Observer& observer) {
+  if (call.number == SYS_connect) {
+    observeConnecting(listener, call, observer);
+  } else if (call.number == SYS_chdir) {
+    observeEntering(listener, call, observer);
+  } else {
+    return false;
+  }
   return true;
+}
+
+// The port of our own front that Landlock keeps from the command.
+std::uint16_t keptPort(const CommandScope& scope) {
+  return scope.network == Network::kFull && sandbox::landlockAbi() >= sandbox::kAbiOfPorts ? scope.apiPort
+                                                                                           : 0;
 }
 
 // Trees that the command may read whatever lies in them.
@@ -219,7 +257,8 @@ void tellWhatIsOwed() {
                      openTrees(scope, plan.namespaces),
                      {scope.workspace, scope.temporary, scope.home},
                      std::move(plan.machine),
-                     plan.namespaces.mount});
+                     plan.namespaces.mount,
+                     keptPort(scope)});
   FileCalls files(
       {listener, names, *plan.denials, observer, scope.terminal, leaderPid, kUsualMask, plan.line});
   sandbox::LandlockPolicy asBefore;

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <seccomp.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -58,6 +59,8 @@ sandbox::SeccompPolicy goferCalls() {
       allow({"callers",
              {{SYS_process_vm_readv, {}}, {SYS_pidfd_open, {}}, {SYS_pidfd_getfd, {}}, {SYS_getsid, {}}}},
             "looks at who asks; Landlock keeps it to the command's own processes"),
+      allow({"sockets", {{SYS_getsockopt, {sandbox::is32(1, SOL_SOCKET), sandbox::is32(2, SO_PROTOCOL)}}}},
+            "whether a caller connects over TCP"),
       allow({"children", {{SYS_waitid, {}}, {SYS_wait4, {}}}}, "reaps what the command left"),
       allow(families::processes(), "another waits where a call waits"),
       allow({"peeking", {{SYS_pipe2, {}}, {SYS_tee, {}}}}, "whether a FIFO has a writer"),

@@ -137,6 +137,11 @@ void Observer::failed(DeniedOperation operation, const Location& location, int e
   if (allowed) count(there ? DeniedOperation::kWrite : operation, DenialSource::kLandlock, pathOf(location));
 }
 
+void Observer::lookAtPort(std::uint16_t port) {
+  if (port != 0 && port == setting_.apiPort)
+    setting_.denials.add({DeniedOperation::kConnect, DenialSource::kLandlock, DeniedPlace::kApi, 0});
+}
+
 // It is there: do its modes allow what Landlock does not?
 void Observer::lookAt(DeniedOperation operation, const Location& location) {
   mode_t mode = 0;

@@ -43,6 +43,7 @@ class Observer final : public Failures {
     std::vector<std::string> own;   // that it may do everything in
     Machine machine;
     bool mounted = false;
+    std::uint16_t apiPort = 0;  // that Landlock keeps from the command; 0: none
   };
   explicit Observer(Setting setting) : setting_(std::move(setting)) {}
 
@@ -51,6 +52,8 @@ class Observer final : public Failures {
   // A call that goes on meanwhile: opening for reading, executing, entering a directory, connecting.
   // A relative path begins at `start`.
   void look(DeniedOperation operation, const Caller& caller, sandbox::Fd start, const std::string& path);
+  // A connection over TCP that goes on meanwhile.
+  void lookAtPort(std::uint16_t port);
 
  private:
   [[nodiscard]] bool isPlain(const std::string& path) const;

@@ -9,12 +9,13 @@ namespace factionos::session {
 
 namespace families = sandbox::families;
 
-Supervision supervisionOf(const sandbox::NamespacePosture& namespaces, ProtectedLinks links,
+Supervision supervisionOf(Network network, const sandbox::NamespacePosture& namespaces, ProtectedLinks links,
                           int landlockAbi) {
   return {.writes = !namespaces.mount,
           .removals = !namespaces.mount || links == ProtectedLinks::kSome,
           .sockets = mayUseUnixSockets(namespaces, landlockAbi),
-          .hidden = namespaces.mount};
+          .hidden = namespaces.mount,
+          .ports = network == Network::kFull};
 }
 
 sandbox::SeccompPolicy supervised(sandbox::SeccompPolicy calls, const Supervision& supervision) {
@@ -32,11 +33,10 @@ sandbox::SeccompPolicy supervised(sandbox::SeccompPolicy calls, const Supervisio
     calls.rules.push_back(notify(families::openingToWrite(), "no mount keeps protected files"));
   if (supervision.removals)
     calls.rules.push_back(notify(families::removingNames(), "no mount keeps protected links"));
-  if (supervision.sockets) {
+  if (supervision.sockets)
     calls.rules.push_back(notify(families::binding(), "a socket's file is a name, too"));
-    calls.rules.push_back(
-        notify(families::connecting(), "goes on; what lies outside of the mounts is counted"));
-  }
+  if (supervision.sockets || supervision.ports)
+    calls.rules.push_back(notify(families::connecting(), "goes on; what is kept from it is counted"));
   if (supervision.hidden) calls.rules.push_back(notify(families::changingDirectory(), "the same"));
   return calls;
 }

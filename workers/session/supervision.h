@@ -5,6 +5,7 @@
 
 #include "sandbox/namespaces.h"
 #include "sandbox/seccomp.h"
+#include "workers/session/command_policy.h"
 #include "workers/session/protected_paths.h"
 
 namespace factionos::session {
@@ -16,9 +17,11 @@ struct Supervision {
   bool sockets =
       false;  // binds: a socket of the unix family makes a name; and connects, to name what is hidden
   bool hidden = false;  // changes directory, for the same reason
+  bool ports = false;   // connects, to name the one port that is kept from it
 };
 
-Supervision supervisionOf(const sandbox::NamespacePosture& namespaces, ProtectedLinks links, int landlockAbi);
+Supervision supervisionOf(Network network, const sandbox::NamespacePosture& namespaces, ProtectedLinks links,
+                          int landlockAbi);
 
 // `calls` (command_calls.h), heard of: what it refuses with EPERM or EACCES is asked of the listener, which
 // gives that very answer and counts it. What it answers with ENOSYS or EOPNOTSUPP is a question of a library

@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "box.h"
+#include "sandbox/descriptors.h"
 
 namespace factionos::test {
 namespace {
@@ -68,6 +70,33 @@ TEST_P(Denials, AHiddenSocketAndAHiddenDirectoryAreTold) {
                                                    std::pair("enter own-state namespace", 1U)));
   EXPECT_EQ(Box::control({"connect-path", box.world().outside + "/socket"}), "ok");
   EXPECT_TRUE(outside.heard());
+}
+
+bool mayTakeDescriptors() {
+  const sandbox::Fd self(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0U)));
+  return sandbox::Fd(static_cast<int>(syscall(SYS_pidfd_getfd, self.get(), STDERR_FILENO, 0U))).get() >= 0;
+}
+
+// Over TCP alone; a datagram to that number reaches whoever listens there.
+TEST_P(Denials, AConnectionToTheFrontIsTold) {
+  Box box(GetParam());
+  const Listener front(SOCK_STREAM), other(SOCK_STREAM);
+  CommandLine command =
+      shell("./probe connect-tcp " + std::to_string(front.port) + "; ./probe connect-tcp " +
+                std::to_string(other.port) + "; ./probe send-udp " + std::to_string(front.port) +
+                "; ./probe connect-udp " + std::to_string(front.port),
+            GetParam());
+  command.network = schema::NetworkProfile::FULL;
+  command.apiPort = front.port;
+  const Result result = box.broker.run(command);
+  // Which protocol it was the socket itself tells; the filter around a container keeps it from who asks.
+  if (mayTakeDescriptors()) {
+    EXPECT_THAT(result.denials, ElementsAre(std::pair("connect api-port landlock", 1U)));
+  } else {
+    EXPECT_THAT(result.denials, IsEmpty());
+  }
+  EXPECT_TRUE(other.heard());
+  EXPECT_FALSE(front.heard());
 }
 
 // Its own sockets and directories, and what nobody has, are nobody's denials.

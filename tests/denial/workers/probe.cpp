@@ -69,6 +69,13 @@ sockaddr_in loopback(long port) {
   return address;
 }
 
+long connectDatagrams(long port) {
+  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return -1;
+  const sockaddr_in address = loopback(port);
+  return connect(socket, generic(&address), sizeof address);
+}
+
 long connectTcp(long port, int protocol) {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, protocol);
   if (socket < 0) return -1;
@@ -277,6 +284,7 @@ const std::map<std::string, Act>& acts() {
       {"connect-path", [](const Arguments& a) { return connectUnix(a.at(0), false); }},
       {"connect-abstract", [](const Arguments& a) { return connectUnix(a.at(0), true); }},
       {"connect-tcp", [](const Arguments& a) { return connectTcp(number(a.at(0)), 0); }},
+      {"connect-udp", [](const Arguments& a) { return connectDatagrams(number(a.at(0))); }},
       {"connect-mptcp", [](const Arguments& a) { return connectTcp(number(a.at(0)), 262); }},
       {"fast-open", [](const Arguments& a) { return fastOpen(number(a.at(0))); }},
       {"send-udp", [](const Arguments& a) { return sendUdp(number(a.at(0))); }},
