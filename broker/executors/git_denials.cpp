@@ -200,6 +200,8 @@ constexpr std::array kRows{
               "Files in the way that are not tracked: ", "; none is overwritten."},
     DenialRow{"conflicts", "", ProblemCode::CHANGE_REFUSED, "The index has conflicts."},
     DenialRow{"underway", "", ProblemCode::CHANGE_REFUSED, "A merge, a rebase or the like is under way."},
+    DenialRow{"exists", "checked_out_here", ProblemCode::CHANGE_REFUSED,
+              "The branch is checked out here; check out another one first."},
     DenialRow{"exists", "checked_out_elsewhere", ProblemCode::CHANGE_REFUSED,
               "The branch is checked out in another working tree."},
     DenialRow{"exists", "", ProblemCode::CHANGE_REFUSED, "There is one of this name already."},

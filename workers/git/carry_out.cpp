@@ -148,6 +148,10 @@ void carryOutPlanned(const Opened& opened, Plan& plan, Patience& patience, Index
     for (const IndexEdit& edit : set.index) putEntry(*written, edit);
   putFiles(opened, plan, actionId);
   if (written && !set.files.empty()) putIndex(*written, set);
+  // Or what was written would be a change to be committed, which undoes what the branch has come to since.
+  const auto& [branch, commit] = plan.goal;
+  if (!branch.empty() && refStateOf(opened.repository, branch) != commit)
+    throw Refusal{"state_moved", "ref_moved"};
   if (lock != nullptr && !set.index.empty()) lock->commit();
   if (plan.removed) removeWorktree(opened, *plan.removed, actionId, patience);
   if (plan.set.push) moveRemote(opened, *plan.set.push, actionId);

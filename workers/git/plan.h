@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "workers/git/change_set.h"
@@ -46,7 +48,9 @@ struct Plan {
   std::map<std::string, Stamp, std::less<>> stamps;  // of the files that are replaced or removed, by path
   std::optional<LinkedTree> removed;
   std::string target;  // a label
-  std::string basis;   // what else it was made from, beside HEAD and the index
+  // The branch that HEAD is to be on, if any, and the commit whose files are written for it.
+  std::pair<std::string, std::string> goal;
+  std::string basis;  // what else it was made from, beside HEAD and the index
   std::uint32_t files = 0;
   std::uint64_t insertions = 0;
   std::uint64_t deletions = 0;
@@ -89,6 +93,11 @@ void mustBeClean(const Planning& planning);
 // directory is not it: "not_this_worktree"; a merge or the like is "underway" in it; or it holds anything
 // that is in no commit, or of submodules: "not_clean".
 LinkedTree judgedWorktree(const Opened& opened, const WorktreeRow& row, Patience& patience);
+// From one commit to another, in order of paths. Denied "too_large" above kMostTouched.
+std::vector<FileEdit> differenceOf(const Planning& planning, const git_oid& from, const git_oid& to);
+// Denied "checked_out_elsewhere" where a working tree, this one too, is on that branch; but the linked one of
+// the name `but`.
+void mustBeNowhereElse(const Planning& planning, const std::string& branch, std::string_view but = {});
 // Entries that can't be beside what `edits` puts into the index, a file beside what lies below its name, and
 // that none of them is of. Each as one that goes.
 std::vector<IndexEdit> inTheWayOf(git_index* index, const std::vector<IndexEdit>& edits);

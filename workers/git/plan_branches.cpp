@@ -31,24 +31,12 @@ void addDifference(const Planning& planning, const git_oid& from, const git_oid&
   const LeftOut leftOut(planning.opened, planning.index);
   std::vector<FileEdit> leftOutFiles;
   std::size_t unknown = 0;
-  git_repository* repository = planning.opened.repository;
-  const Tree a = treeOf(repository, from);
-  const Tree b = treeOf(repository, to);
-  git_diff_options options = GIT_DIFF_OPTIONS_INIT;
-  options.flags = GIT_DIFF_INCLUDE_TYPECHANGE;
-  const Diff diff = make<Diff>(git_diff_tree_to_tree, repository, a.get(), b.get(), &options);
-  if (git_diff_num_deltas(diff.get()) > kMostTouched) throw Refusal{"too_large", "files"};
-  for (std::size_t i = 0; i < git_diff_num_deltas(diff.get()); ++i) {
-    if (planning.patience.over()) throw Refusal{"timed_out", "checkout"};
-    const git_diff_delta& delta = *git_diff_get_delta(diff.get(), i);
-    FileEdit file{delta.new_file.path, stateOf(delta.old_file, delta.status != GIT_DELTA_ADDED),
-                  stateOf(delta.new_file, delta.status != GIT_DELTA_DELETED)};
-    static_cast<void>(checkedPath(file.path));
+  for (FileEdit& file : differenceOf(planning, from, to)) {
     const std::optional<bool> isLeftOut = leftOut.of(file.path);
     if (!isLeftOut) ++unknown;
     const bool written = !isLeftOut.value_or(false);
     if (written && file.after.there() && file.after.mode != GIT_FILEMODE_COMMIT)
-      mustNeedNoProgram(repository, file.path, to);
+      mustNeedNoProgram(planning.opened.repository, file.path, to);
     IndexEdit entry{file.path, {}, {}};
     entry.before.stages[0] = file.before;
     entry.after.stages[0] = file.after;
@@ -96,6 +84,30 @@ void mustBeAsMarked(const Planning& planning, const std::vector<FileEdit>& files
 
 }  // namespace
 
+std::vector<FileEdit> differenceOf(const Planning& planning, const git_oid& from, const git_oid& to) {
+  const Tree a = treeOf(planning.opened.repository, from);
+  const Tree b = treeOf(planning.opened.repository, to);
+  git_diff_options options = GIT_DIFF_OPTIONS_INIT;
+  options.flags = GIT_DIFF_INCLUDE_TYPECHANGE;
+  const Diff diff = make<Diff>(git_diff_tree_to_tree, planning.opened.repository, a.get(), b.get(), &options);
+  if (git_diff_num_deltas(diff.get()) > kMostTouched) throw Refusal{"too_large", "files"};
+  std::vector<FileEdit> files;
+  for (std::size_t i = 0; i < git_diff_num_deltas(diff.get()); ++i) {
+    if (planning.patience.over()) throw Refusal{"timed_out", "checkout"};
+    const git_diff_delta& delta = *git_diff_get_delta(diff.get(), i);
+    files.push_back({checkedPath(delta.new_file.path),
+                     stateOf(delta.old_file, delta.status != GIT_DELTA_ADDED),
+                     stateOf(delta.new_file, delta.status != GIT_DELTA_DELETED)});
+  }
+  return files;
+}
+
+void mustBeNowhereElse(const Planning& planning, const std::string& branch, std::string_view but) {
+  for (const WorktreeRow& other : worktrees(planning.opened))
+    if (std::string(kHeads) + other.branch == branch && !other.missing && (other.main || other.name != but))
+      throw Refusal{"exists", "checked_out_elsewhere"};
+}
+
 void mustNeedNoProgram(git_repository* repository, const std::string& path, const git_oid& commit) {
   if (filterOf(repository, path) != FilterKind::kNone) throw Refusal{"filter_attribute", "checkout"};
   git_attr_options options = GIT_ATTR_OPTIONS_INIT;
@@ -131,9 +143,7 @@ Plan planCheckout(const Planning& planning, schema::GitCheckout::Reader request)
   if (there.empty()) throw Refusal{"not_found", "branch"};
   const Head head = headOf(repository);
   if (head.name == name) throw Refusal{"nothing_to_do", "checkout"};
-  for (const WorktreeRow& other : worktrees(planning.opened))
-    if ("refs/heads/" + other.branch == name && !other.missing)
-      throw Refusal{"exists", "checked_out_elsewhere"};
+  mustBeNowhereElse(planning, name);
   mustBeIdle(planning.opened);
   const git_oid to = oidOf(there);
   addDifference(planning, head.commit, to, plan.set);
@@ -145,6 +155,7 @@ Plan planCheckout(const Planning& planning, schema::GitCheckout::Reader request)
   mustNotOverwrite(planning, plan.set.files);
   plan.files = static_cast<std::uint32_t>(plan.set.files.size());
   plan.set.refs.push_back({"HEAD", headStateOf(repository), "ref: " + name});
+  plan.goal = {name, there};
   plan.basis = there;
   return plan;
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "protocol/text.h"
 #include "workers/git/deltas.h"
@@ -52,6 +53,41 @@ void judgeFiles(const Planning& planning, ChangeSet& set, Moved& moved) {
   if (set.refs.empty() && set.index.empty() && std::ranges::all_of(set.files, isFolder)) set.files.clear();
 }
 
+// Back to where HEAD was: the difference is to be what the action made, or HEAD's branch or the other one has
+// moved on since, and what is written would be a change that undoes that. `whole`: with what is undone
+// already.
+void judgeHead(const Planning& planning, const ChangeSet& whole, Plan& plan) {
+  const auto head = std::ranges::find(plan.set.refs, "HEAD", &RefEdit::name);
+  if (head == plan.set.refs.end()) return;
+  const bool isBranch = head->after.starts_with(kSymbolic);
+  if (!isBranch && !head->before.starts_with(kSymbolic)) return;  // a commit on none
+  const std::string branch = isBranch ? head->after.substr(kSymbolic.size()) : std::string();
+  const std::string commit = isBranch ? refStateOf(planning.opened.repository, branch) : head->after;
+  if (isBranch) mustBeNowhereElse(planning, branch);
+  if (commit.empty()) return;  // no commit yet
+  std::map<std::string_view, const IndexEdit*> made;
+  for (const IndexEdit& edit : whole.index) made.emplace(edit.path, &edit);
+  const auto files = differenceOf(planning, headOf(planning.opened.repository).commit, oidOf(commit));
+  const bool isWhatWasMade =
+      files.size() == made.size() && std::ranges::all_of(files, [&](const FileEdit& file) {
+        const auto edit = made.find(file.path);
+        return edit != made.end() && edit->second->before.stages[0] == file.before &&
+               edit->second->after.stages[0] == file.after;
+      });
+  if (!isWhatWasMade) throw Refusal{"state_moved", "refs_have_moved_on", "1"};
+  if (isBranch) plan.goal = {branch, commit};
+}
+
+// A branch that goes is to be nobody's, but of the worktree that goes with it.
+void judgeBranches(const Planning& planning, const Plan& plan) {
+  const std::string head = headStateOf(planning.opened.repository);
+  for (const RefEdit& ref : plan.set.refs) {
+    if (!ref.after.empty() || !ref.name.starts_with(kHeads)) continue;
+    if (head == std::string(kSymbolic) + ref.name) throw Refusal{"exists", "checked_out_here"};
+    mustBeNowhereElse(planning, ref.name, plan.set.worktree ? plan.set.worktree->name : std::string());
+  }
+}
+
 void judgeWorktree(const Planning& planning, Plan& plan) {
   auto& edit = plan.set.worktree;
   if (isProtected(planning, edit->directory)) throw Refusal{"path_protected", "directory"};
@@ -95,6 +131,8 @@ Plan planRollback(const Planning& planning, schema::GitRollback::Reader request)
   judgeFiles(planning, plan.set, moved);
   if (refs > 0) throw Refusal{"state_moved", "refs_have_moved_on", std::to_string(refs)};
   if (moved.files > 0) throw Refusal{"state_moved", "files_have_changed_since", std::to_string(moved.files)};
+  judgeHead(planning, inverse(*kept, "rollback"), plan);
+  if (kept->operation != "commit") judgeBranches(planning, plan);  // the first one's goes with it
   mustBeFree(planning, plan.set.files);
   mustNotOverwrite(planning, plan.set.files);
   if (plan.set.worktree) judgeWorktree(planning, plan);

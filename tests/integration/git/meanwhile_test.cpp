@@ -281,6 +281,109 @@ TEST(GitMeanwhile, WhatIsStagedTakesWhatCannotBeBesideItAndBringsItBack) {
   EXPECT_EQ(tried.files(), "x\n");
 }
 
+// Two branches of one file, and a way to move one of them that no working tree is on.
+struct TwoBranches {
+  TwoBranches() {
+    git(repo.folder(), {"checkout", "-q", "-b", "topic"});
+    repo.write("kept.txt", "topic\n");
+    repo.commit("topic");
+    git(repo.folder(), {"checkout", "-q", "main"});
+  }
+  // As somebody else's commit, of another file.
+  void moveOn(const std::string& branch) const {
+    git(repo.folder(), {"worktree", "add", "-q", "other", branch});
+    repo.write("other/more.txt", "more\n");
+    git(repo.folder() + "/other", {"add", "more.txt"});
+    git(repo.folder() + "/other", {"commit", "-q", "-m", "more"});
+    git(repo.folder(), {"worktree", "remove", "other"});
+  }
+
+  Repo repo;
+  GitWorker worker{repo.broker, repo.folder(), Access::WRITE};
+};
+
+TEST(GitMeanwhile, ARollbackOfACheckoutUndoesNoCommitThatCameSince) {
+  for (const char* moves : {"main", "topic"}) {
+    TwoBranches two;
+    ASSERT_EQ(two.worker.change(checkOut("topic")), "");
+    const std::string action = two.worker.lastAction;
+    if (moves == std::string("main")) {
+      two.moveOn("main");
+    } else {
+      two.repo.write("more.txt", "more\n");
+      two.repo.commit("more");
+    }
+    EXPECT_EQ(two.worker.rollback(action), "state_moved/refs_have_moved_on/1") << moves;
+    EXPECT_EQ(branchNow(two.repo.folder()), "topic");
+    EXPECT_EQ(porcelain(two.repo.folder()), std::vector<std::string>());
+    git(two.repo.folder(), {"update-ref", "refs/heads/" + std::string(moves), std::string(moves) + "^"});
+    git(two.repo.folder(), {"reset", "-q", "--hard"});
+    EXPECT_EQ(two.worker.rollback(action), "") << "the control";
+    EXPECT_EQ(branchNow(two.repo.folder()), "main");
+    EXPECT_EQ(porcelain(two.repo.folder()), std::vector<std::string>());
+  }
+}
+
+TEST(GitMeanwhile, ARollbackOfACheckoutLeadsToNoBranchThatAnotherTreeIsOn) {
+  TwoBranches two;
+  ASSERT_EQ(two.worker.change(checkOut("topic")), "");
+  const std::string action = two.worker.lastAction;
+  git(two.repo.folder(), {"worktree", "add", "-q", "other", "main"});
+  EXPECT_EQ(two.worker.rollback(action), "exists/checked_out_elsewhere");
+  git(two.repo.folder(), {"worktree", "remove", "other"});
+  EXPECT_EQ(two.worker.rollback(action), "") << "the control";
+}
+
+TEST(GitMeanwhile, ABranchThatMovesWhileItIsCheckedOutIsNotWhatWasWritten) {
+  Long tried("theirs\n");
+  const std::string moved =
+      git(tried.repo.folder(), {"commit-tree", "-p", "topic", "-m", "moved", "main^{tree}"});
+  bool inTime = false;
+  const std::string denial = tried.checkedOutBeside([&]() {
+    git(tried.repo.folder(), {"update-ref", "refs/heads/topic", moved.substr(0, 40)});
+    inTime = branchNow(tried.repo.folder()) == "main";
+  });
+  EXPECT_EQ(denial, inTime ? "state_moved/ref_moved" : "");
+  EXPECT_EQ(branchNow(tried.repo.folder()), inTime ? "main" : "topic");
+  const std::string staged = git(tried.repo.folder(), {"diff", "--cached", "--name-only"});
+  EXPECT_TRUE(staged.empty() || !inTime) << staged;
+}
+
+// git deletes no such branch either: who is on it would be on none.
+TEST(GitMeanwhile, ARollbackRemovesNoBranchThatIsCheckedOut) {
+  Repo repo;
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  ASSERT_EQ(worker.change([](auto change) { change.initBranchCreate().setBranch("topic"); }), "");
+  const std::string action = worker.lastAction;
+  git(repo.folder(), {"checkout", "-q", "topic"});
+  EXPECT_EQ(worker.rollback(action), "exists/checked_out_here");
+  git(repo.folder(), {"checkout", "-q", "main"});
+  git(repo.folder(), {"worktree", "add", "-q", "other", "topic"});
+  EXPECT_EQ(worker.rollback(action), "exists/checked_out_elsewhere");
+  EXPECT_EQ(tip(repo.folder(), "topic"), tip(repo.folder(), "main"));
+  git(repo.folder(), {"worktree", "remove", "other"});
+  EXPECT_EQ(worker.rollback(action), "") << "the control";
+  ASSERT_EQ(worker.change(addTree("side", "side", "side")), "");
+  const std::string added = worker.lastAction;
+  git(repo.folder(), {"worktree", "remove", "side"});
+  git(repo.folder(), {"worktree", "add", "-q", "other", "side"});
+  EXPECT_EQ(worker.rollback(added), "exists/checked_out_elsewhere");
+  EXPECT_EQ(tip(repo.folder(), "side"), tip(repo.folder(), "main"));
+  git(repo.folder(), {"worktree", "remove", "other"});
+  EXPECT_EQ(worker.rollback(added), "");
+  EXPECT_EQ(git(repo.folder(), {"branch", "--list", "side"}), "");
+}
+
+TEST(GitMeanwhile, ARollbackOfTheFirstCommitLeavesNone) {
+  Repo repo;
+  git(repo.folder(), {"update-ref", "-d", "refs/heads/main"});
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  ASSERT_EQ(worker.commitAs("first"), "");
+  EXPECT_EQ(worker.rollback(worker.lastAction), "");
+  EXPECT_NE(runIn(repo.folder(), {"git", "rev-parse", "--verify", "HEAD"}).status, 0);
+  EXPECT_EQ(git(repo.folder(), {"ls-files", "kept.txt"}), "kept.txt\n");
+}
+
 // A pointer to another commit of the submodule is staged, and in no commit.
 TEST(GitMeanwhile, AStagedPointerToASubmodulesCommitStays) {
   Repo repo;
