@@ -31,6 +31,11 @@ std::optional<IndexLock::Use> lockOfIndex(schema::GitChange::Reader change) {
   }
 }
 
+// As its plan is made, and no pack.
+bool writesObjectsOneByOne(schema::GitChange::Reader change) {
+  return change.isStage() || change.isCommit();
+}
+
 bool isFile(const FileState& state) {
   return state.there() && state.mode != GIT_FILEMODE_COMMIT;
 }
@@ -244,14 +249,17 @@ Outcome carryOut(const PlainFilesOnly& met, const Place& place, const std::strin
   const Index index = lock ? Index() : opened.index();
   git_index* used = lock ? lock->index() : index.get();
   if (lock) unmarkWhatIsThere(opened, used);
+  std::optional<ObjectsTogether> together;
+  if (writesObjectsOneByOne(change)) together.emplace(repository.get());
   Plan plan = planFor({opened, used, Store::kWrite, patience}, change);
   met.mustBeAll();
   if (stateOf(opened, plan) != state) throw Refusal{"state_moved", "head_index_or_files"};
-  if (plan.awaitsDisk) makeDurable(place.commonDir.handle.get());
+  if (!together) together.emplace(repository.get());
   RefWriter refs(repository.get(), place, actionId);
   refs.identify(plan.committer);
   snapshot = hexOf(keepSnapshot(repository.get(), place.commonDir.handle.get(), refs, actionId, plan.set,
-                                headOf(repository.get()).commit));
+                                headOf(repository.get()).commit, *together));
+  together.reset();
   carryOutPlanned(opened, plan, patience, lock ? &*lock : nullptr, actionId, refs);
   markDone(repository.get(), refs, actionId);
   const Head head = headOf(repository.get());

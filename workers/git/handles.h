@@ -80,16 +80,4 @@ Owner find(Call call, Arguments... arguments) {
 // templates from, and bounds its memory.
 void startLibrary();
 
-// While it lives objects are written without waiting for the disk: of thousands that nothing refers to yet,
-// one wait for all is enough. Whoever makes it calls makeDurable() before the first reference.
-class ObjectsTogether {
- public:
-  ObjectsTogether();
-  ~ObjectsTogether();
-  ObjectsTogether(const ObjectsTogether&) = delete;
-  ObjectsTogether& operator=(const ObjectsTogether&) = delete;
-};
-// Everything on the file system of `directory`. Throws as mustWrite() does.
-void makeDurable(int directory);
-
 }  // namespace factionos::git

@@ -3,10 +3,6 @@
 #include <string_view>
 #include <system_error>
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include "workers/git/files.h"
 #include "workers/git/handles.h"
 
 namespace factionos::git {
@@ -53,19 +49,6 @@ void startLibrary() {
   git_libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION, 1);
   git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
   setMemory();
-}
-
-ObjectsTogether::ObjectsTogether() {
-  git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 0);
-}
-
-ObjectsTogether::~ObjectsTogether() {
-  git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
-}
-
-void makeDurable(int directory) {
-  const sandbox::Fd open = openBeneath(directory, ".", O_RDONLY | O_DIRECTORY);
-  mustWrite(open && syncfs(open.get()) == 0, "objects");
 }
 
 Refusal refusalOf(int error) {

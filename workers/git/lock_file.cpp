@@ -22,16 +22,17 @@ std::string wordsOf(const std::string& actionId) {
   return "factionos " + actionId + "\n";
 }
 
-std::string ownName(const std::string& name, const std::string& actionId) {
-  return name + "." + actionId + std::string(kEnding);
+std::string lockOf(const std::string& name) {
+  return name + std::string(kEnding);
 }
 
-void makeFile(int parent, const std::string& name, const std::string& text) {
-  sandbox::Fd file = openBeneath(parent, name, O_WRONLY | O_CREAT | O_EXCL, 0644);
-  if (!file && errno == EEXIST && unlinkat(parent, name.c_str(), 0) == 0)
-    file = openBeneath(parent, name, O_WRONLY | O_CREAT | O_EXCL, 0644);
-  mustWrite(file && writeAll(file.get(), text) && fchmod(file.get(), 0644) == 0 && fsync(file.get()) == 0,
-            kWhat);
+// Whether two names are one regular file. Nobody but us links a lock to what it is for.
+bool areOne(int parent, const std::string& a, const std::string& b) {
+  struct stat one {};
+  struct stat other {};
+  return fstatat(parent, a.c_str(), &one, AT_SYMLINK_NOFOLLOW) == 0 &&
+         fstatat(parent, b.c_str(), &other, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(one.st_mode) &&
+         one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
 void removeAllLeft(sandbox::Fd directory, const std::string& actionId, int depth) {
@@ -56,39 +57,78 @@ void removeAllLeft(sandbox::Fd directory, const std::string& actionId, int depth
 
 }  // namespace
 
-LockFile::LockFile(int parent, std::string name, const std::string& actionId)
-    : parent_(parent), name_(std::move(name)), own_(ownName(name_, actionId)) {
-  try {
-    makeFile(parent_, own_, wordsOf(actionId));
-    held_ = linkat(parent_, own_.c_str(), parent_, (name_ + std::string(kEnding)).c_str(), 0) == 0;
-    mustWrite(held_ || errno == EEXIST, kWhat);
-  } catch (...) {
-    unlinkat(parent_, own_.c_str(), 0);
-    throw;
-  }
+ComingFile::ComingFile(int parent, const std::string& name, const std::string& actionId,
+                       const std::string& content)
+    : parent_(parent), name_(name), own_(nameOf(name, actionId)) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL;
+  file_ = openBeneath(parent_, own_, kFlags, 0644);
+  if (!file_ && errno == EEXIST && unlinkat(parent_, own_.c_str(), 0) == 0)
+    file_ = openBeneath(parent_, own_, kFlags, 0644);
+  mustWrite(static_cast<bool>(file_), kWhat);
+  if (writeAll(file_.get(), content) && fchmod(file_.get(), 0644) == 0) return;
+  const int why = errno;
   unlinkat(parent_, own_.c_str(), 0);
+  errno = why;
+  mustWrite(false, kWhat);
 }
 
-LockFile::~LockFile() {
-  if (!held_) return;
-  unlinkat(parent_, own_.c_str(), 0);
-  unlinkat(parent_, (name_ + std::string(kEnding)).c_str(), 0);
+ComingFile::~ComingFile() {
+  if (file_) unlinkat(parent_, own_.c_str(), 0);
 }
 
-void LockFile::replace(const std::string& content) const {
-  makeFile(parent_, own_, content);
+ComingFile::ComingFile(ComingFile&& other) noexcept = default;
+
+void ComingFile::put() {
   // What was a folder of references and has none left.
   unlinkat(parent_, name_.c_str(), AT_REMOVEDIR);
-  mustWrite(renameat(parent_, own_.c_str(), parent_, name_.c_str()) == 0 && fsync(parent_) == 0, kWhat);
+  mustWrite(renameat(parent_, own_.c_str(), parent_, name_.c_str()) == 0, kWhat);
+  file_.reset();
 }
 
+std::string ComingFile::nameOf(const std::string& name, const std::string& actionId) {
+  return name + "." + actionId + std::string(kEnding);
+}
+
+// No word of it has to be durable for that: a power cut that leaves the lock leaves its twin.
+LockFile::LockFile(int parent, std::string name, const std::string& actionId, const std::string& content)
+    : parent_(parent),
+      name_(std::move(name)),
+      actionId_(actionId),
+      coming_(parent_, name_, actionId, content.empty() ? wordsOf(actionId) : content) {
+  held_ = linkat(parent_, coming_.name().c_str(), parent_, lockOf(name_).c_str(), 0) == 0;
+  mustWrite(held_ || errno == EEXIST, kWhat);
+}
+
+// The lock first, as long as it can be told whose it is.
+LockFile::~LockFile() {
+  if (held_) unlinkat(parent_, lockOf(name_).c_str(), 0);
+}
+
+void LockFile::put() {
+  mustWrite(fsync(coming_.file()) == 0, kWhat);
+  coming_.put();
+  mustWrite(fsync(parent_) == 0, kWhat);
+}
+
+void LockFile::replace(const std::string& content) {
+  // The lock loses its twin: from here on its words tell whose it is.
+  mustWrite(fsync(coming_.file()) == 0, kWhat);
+  ComingFile known(parent_, name_, actionId_, content);
+  mustWrite(fsync(known.file()) == 0, kWhat);
+  known.put();
+  mustWrite(fsync(parent_) == 0, kWhat);
+}
+
+// By its words, by its twin, or because what it held has taken its place already.
 bool LockFile::isHeldFor(int parent, const std::string& name, const std::string& actionId) {
-  return readSmall(parent, name + std::string(kEnding), 128) == wordsOf(actionId);
+  const std::string lock = lockOf(name);
+  return readSmall(parent, lock, 128) == wordsOf(actionId) ||
+         areOne(parent, lock, ComingFile::nameOf(name, actionId)) || areOne(parent, lock, name);
 }
 
 void LockFile::removeLeft(int parent, const std::string& name, const std::string& actionId) {
-  unlinkat(parent, ownName(name, actionId).c_str(), 0);
-  if (isHeldFor(parent, name, actionId)) unlinkat(parent, (name + std::string(kEnding)).c_str(), 0);
+  if (isHeldFor(parent, name, actionId)) unlinkat(parent, lockOf(name).c_str(), 0);
+  unlinkat(parent, ComingFile::nameOf(name, actionId).c_str(), 0);
 }
 
 void LockFile::removeAllLeft(int directory, const std::string& actionId) {

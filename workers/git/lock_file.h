@@ -1,24 +1,54 @@
-// NAME.lock, by which every git keeps others from NAME: held with our words in it, so that after a crash it
-// is known whose it was.
+// NAME.lock, by which every git keeps others from NAME: ours can be told from anybody else's, so that after a
+// crash it is known whose it was.
 #pragma once
 
 #include <string>
 
+#include "sandbox/descriptors.h"
+
 namespace factionos::git {
+
+// NAME.ACTION.lock beside NAME, and what NAME is to become. Goes with this object unless it has become that.
+class ComingFile {
+ public:
+  // In `parent` (borrowed, outlives it), with this content, which is not durable yet. What an earlier attempt
+  // left goes. Throws as mustWrite() does.
+  ComingFile(int parent, const std::string& name, const std::string& actionId, const std::string& content);
+  ~ComingFile();
+  ComingFile(ComingFile&& other) noexcept;
+  ComingFile& operator=(ComingFile&&) = delete;
+
+  [[nodiscard]] int file() const { return file_.get(); }
+  [[nodiscard]] const std::string& name() const { return own_; }
+  // It is `name` now, at once. Content and directory are the caller's to make durable, before and after.
+  void put();
+
+  static std::string nameOf(const std::string& name, const std::string& actionId);
+
+ private:
+  int parent_;
+  std::string name_;
+  std::string own_;
+  sandbox::Fd file_;  // none: it is ours no more
+};
 
 class LockFile {
  public:
   // Takes `name`.lock in `parent` (borrowed, outlives it) in the name of the action, unless there is one. It
-  // comes to be with its words, by a link, so that it is nobody's at no time. Throws as mustWrite() does.
-  LockFile(int parent, std::string name, const std::string& actionId);
+  // comes to be by a link to what `name` is to become, which stays beside it: who finds both knows whose they
+  // are, without having read a word of either. `content`: that; where nothing is known yet, words of ours.
+  // Throws as mustWrite() does.
+  LockFile(int parent, std::string name, const std::string& actionId, const std::string& content = {});
   ~LockFile();
   LockFile(const LockFile&) = delete;
   LockFile& operator=(const LockFile&) = delete;
 
   // False: somebody else has it.
   [[nodiscard]] bool held() const { return held_; }
-  // `name` gets this content at once, and for good. Throws as mustWrite() does.
-  void replace(const std::string& content) const;
+  // `name` gets the content at once, and for good. Throws as mustWrite() does.
+  void put();
+  // The same, of what is known by now.
+  void replace(const std::string& content);
 
   // Whether somebody holds it for this action, or died so.
   static bool isHeldFor(int parent, const std::string& name, const std::string& actionId);
@@ -30,7 +60,8 @@ class LockFile {
  private:
   int parent_;
   std::string name_;
-  std::string own_;  // what becomes the lock or the content
+  std::string actionId_;
+  ComingFile coming_;
   bool held_ = false;
 };
 

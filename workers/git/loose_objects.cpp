@@ -19,7 +19,9 @@
 #include <git2/sys/errors.h>
 #endif
 
-#include "sandbox/descriptors.h"
+#include "workers/git/durable.h"
+#include "workers/git/files.h"
+#include "workers/git/repository.h"
 
 namespace factionos::git {
 namespace {
@@ -103,6 +105,7 @@ struct Backend {
   git_odb_backend base{};               // first: libgit2 hands out its address
   std::vector<git_odb_backend*> packs;  // the database's own; asked first, as by git
   std::vector<std::string> directories;
+  std::vector<git_oid> noted;  // that were to be written
 };
 
 Backend& backendOf(git_odb_backend* base) {
@@ -206,6 +209,30 @@ std::vector<git_odb_backend*> packsOf(git_odb* database) {
   return packs;
 }
 
+// libgit2 asks of each object that is to be written whether it is there, and then tells the others. Here it
+// is not.
+int note(git_odb_backend* base, const git_oid* id) {
+  backendOf(base).noted.push_back(*id);
+  return GIT_ENOTFOUND;
+}
+
+Backend& backendIn(git_repository* repository) {
+  const Odb database = make<Odb>(git_repository_odb, repository);
+  for (std::size_t at = 0; at < git_odb_num_backends(database.get()); ++at) {
+    git_odb_backend* each = nullptr;
+    must(git_odb_get_backend(&each, database.get(), at));
+    if (each->read == readObject) return backendOf(each);
+  }
+  throw repositoryRefused("no_objects");
+}
+
+bool isBefore(const git_oid& a, const git_oid& b) {
+  return git_oid_cmp(&a, &b) < 0;
+}
+bool areSame(const git_oid& a, const git_oid& b) {
+  return git_oid_equal(&a, &b) != 0;
+}
+
 }  // namespace
 
 void readLooseObjects(git_repository* repository, std::vector<std::string> directories) {
@@ -216,11 +243,48 @@ void readLooseObjects(git_repository* repository, std::vector<std::string> direc
   backend->packs = packsOf(database.get());
   backend->base.read = readObject;
   backend->base.read_header = readHeader;
+  backend->base.freshen = note;
   // libgit2 asks every backend for its names.
   backend->base.foreach = [](git_odb_backend*, git_odb_foreach_cb, void*) { return 0; };
   backend->base.free = [](git_odb_backend* base) { delete &backendOf(base); };
   must(git_odb_add_backend(database.get(), &backend->base, kBeforeTheOthers));
   (void)backend.release();
+}
+
+ObjectsTogether::ObjectsTogether(git_repository* repository) : repository_(repository) {
+  backendIn(repository_).noted.clear();
+  git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 0);
+}
+
+ObjectsTogether::~ObjectsTogether() {
+  git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
+}
+
+std::vector<sandbox::Fd> ObjectsTogether::waiting() const {
+  constexpr std::size_t kMostOneByOne = 16;  // above it one wait for the whole file system is shorter
+  Backend& backend = backendIn(repository_);
+  std::vector<git_oid>& ids = backend.noted;
+  std::ranges::sort(ids, isBefore);
+  ids.erase(std::unique(ids.begin(), ids.end(), areSame), ids.end());
+  const std::string& directory = backend.directories.front();
+  std::vector<sandbox::Fd> files;
+  if (ids.size() > kMostOneByOne) {
+    makeAllDurable(openDirectory(directory).get(), "objects");
+    return files;
+  }
+  for (const git_oid& id : ids) {
+    int error = 0;
+    files.push_back(openObject(backend, &id, error));
+    must(error);
+    if (!files.back()) {
+      files.pop_back();  // in a pack
+      continue;
+    }
+    const std::string folder = directory + "/" + hexOf(id).substr(0, 2);
+    sandbox::Fd open(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC));
+    if (open) files.push_back(std::move(open));
+  }
+  return files;
 }
 
 }  // namespace factionos::git

@@ -57,8 +57,7 @@ struct Plan {
   std::uint32_t commits = 0;
   std::uint32_t objects = 0;
   std::vector<std::string> notes;
-  bool awaitsDisk = false;  // its objects were written together (handles.h)
-  std::string committer;    // "Name <email>", for reflogs; empty: as the repository says
+  std::string committer;  // "Name <email>", for reflogs; empty: as the repository says
 };
 
 Plan planFor(const Planning& planning, schema::GitChange::Reader change);

@@ -11,7 +11,6 @@
 namespace factionos::git {
 namespace {
 
-constexpr std::size_t kMostOneByOne = 16;  // objects; above it one wait for the whole file system is shorter
 constexpr std::size_t kMostMessageBytes = std::size_t{64} << 10;
 
 std::vector<std::string> pathsOf(schema::GitStage::Reader request) {
@@ -149,9 +148,6 @@ Plan planStage(const Planning& planning, schema::GitStage::Reader request) {
   mustExist(planning, paths);
   const TreeWriter writer = planning.writer();
   const std::set<std::string> changed = changedBelow(planning, paths);
-  std::optional<ObjectsTogether> together;
-  if (changed.size() > kMostOneByOne) together.emplace();
-  plan.awaitsDisk = together.has_value();
   for (const std::string& path : changed) {
     if (planning.patience.over()) throw Refusal{"timed_out", "stage"};
     IndexEdit edit{path, indexStateOf(planning.index, path), {}};

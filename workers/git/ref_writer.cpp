@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <map>
 #include <optional>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "workers/git/durable.h"
 #include "workers/git/files.h"
 #include "workers/git/lock_file.h"
 #include "workers/git/plan.h"
@@ -44,16 +46,18 @@ void mustWrite(bool fact) {
 // A reference's lock, and the directory that both lie in.
 class RefWriter::Lock {
  public:
-  Lock(int base, const std::string& name, const std::string& actionId)
+  // `content`: what it is to become, where that is known.
+  Lock(int base, const std::string& name, const std::string& actionId, const std::string& content = {})
       : parent_(directoryFor(base, name)), leaf_(leafOf(name)) {
     if (!parent_) throw repositoryRefused("reference_unreadable");
-    lock_.emplace(parent_.get(), leaf_, actionId);
+    lock_.emplace(parent_.get(), leaf_, actionId, content);
     if (!lock_->held()) throw Refusal{"locked", "ref_lock"};
   }
 
   [[nodiscard]] int parent() const { return parent_.get(); }
   [[nodiscard]] const std::string& leaf() const { return leaf_; }
-  void replace(const std::string& text) const { lock_->replace(text); }
+  void put() { lock_->put(); }
+  void replace(const std::string& text) { lock_->replace(text); }
 
  private:
   sandbox::Fd parent_;
@@ -113,7 +117,8 @@ std::string RefWriter::commitOf(const std::string& value) const {
 }
 
 void RefWriter::write(const RefEdit& ref, const std::string& message) const {
-  const Lock lock(baseOf(ref.name), ref.name, actionId_);
+  const std::string content = ref.after.empty() ? std::string() : ref.after + "\n";
+  Lock lock(baseOf(ref.name), ref.name, actionId_, content);
   if (refStateOf(repository_, ref.name) != ref.before) throw Refusal{"state_moved", "ref_moved"};
   if (ref.after.empty()) return remove(lock, ref.name);
   if (ref.before.empty() && !ref.name.starts_with("refs/factionos/")) mustBeFree(ref.name);
@@ -125,13 +130,52 @@ void RefWriter::write(const RefEdit& ref, const std::string& message) const {
   std::strftime(zone, sizeof zone, "%z", &local);
   const std::string line = commitOf(ref.before) + " " + commitOf(ref.after) + " " + person_ + " " +
                            std::to_string(now) + " " + zone + "\t" + message + "\n";
-  lock.replace(ref.after + "\n");
+  lock.put();
   for (const sandbox::Fd& log : logs)
     if (log) mustWrite(writeAll(log.get(), line));
 }
 
 void RefWriter::set(const std::string& name, const std::string& after) const {
   write({name, refStateOf(repository_, name), after}, "factionos snapshot");
+}
+
+void RefWriter::bring(const std::vector<NewRef>& refs, const std::vector<sandbox::Fd>& first) const {
+  constexpr std::size_t kMostOpen = 64;  // of descriptors
+  for (std::size_t at = 0; at < refs.size(); at += kMostOpen)
+    bringSome(std::span(refs).subspan(at, std::min(kMostOpen, refs.size() - at)), first);
+}
+
+void RefWriter::bringSome(std::span<const NewRef> refs, const std::vector<sandbox::Fd>& first) const {
+  std::map<std::string, sandbox::Fd> folders;  // with those that they lie in, which may be new as well
+  std::vector<ComingFile> coming;
+  coming.reserve(refs.size());
+  std::vector<int> files;
+  for (const sandbox::Fd& each : first) files.push_back(each.get());
+  for (const NewRef& ref : refs) {
+    sandbox::Fd& folder = folders[parentOf(ref.name)];
+    if (!folder) folder = directoryFor(commonDir_, ref.name);
+    if (!folder) throw repositoryRefused("reference_unreadable");
+    for (std::string above = parentOf(parentOf(ref.name)); above != "refs"; above = parentOf(above))
+      if (!folders.contains(above)) folders[above] = openBeneath(commonDir_, above, O_RDONLY | O_DIRECTORY);
+    coming.emplace_back(folder.get(), leafOf(ref.name), actionId_, ref.value + "\n");
+    files.push_back(coming.back().file());
+  }
+  git::makeDurable(files, "reference");
+  for (ComingFile& each : coming) each.put();
+  files.clear();
+  for (const auto& [path, folder] : folders) files.push_back(folder.get());
+  git::makeDurable(files, "reference");
+}
+
+bool RefWriter::copy(const std::string& from, const std::string& to) const {
+  const sandbox::Fd folder = openBeneath(commonDir_, parentOf(to), O_RDONLY | O_DIRECTORY);
+  struct stat status {};
+  const std::string lock = leafOf(to) + ".lock";
+  if (!folder || fstatat(folder.get(), lock.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 ||
+      linkat(folder.get(), leafOf(from).c_str(), folder.get(), leafOf(to).c_str(), 0) != 0)
+    return false;
+  mustWrite(fsync(folder.get()) == 0);
+  return true;
 }
 
 // No branch lies in another one: packed ones are no directories.
@@ -154,7 +198,7 @@ void RefWriter::remove(const Lock& lock, const std::string& name) const {
 void RefWriter::removePacked(const std::string& name) const {
   const auto text = readSmall(commonDir_, kPackedRefs, kMostPackedBytes);
   if (!text || text->find(" " + name + "\n") == std::string::npos) return;
-  const Lock lock(commonDir_, kPackedRefs, actionId_);
+  Lock lock(commonDir_, kPackedRefs, actionId_);
   const auto now = readSmall(commonDir_, kPackedRefs, kMostPackedBytes);
   mustWrite(now.has_value());
   std::string kept;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,19 @@ class RefWriter {
   // The value that it has now is no matter.
   void set(const std::string& name, const std::string& after) const;
 
+  // References below refs/factionos/ACTION, which are made by this action alone and once: no lock is needed.
+  // They come in this order once `first` is durable, which they refer to, and all are durable before this
+  // returns; of `refs` that are too many to be held open, those in front are before the others come.
+  struct NewRef {
+    std::string name;
+    std::string value;
+  };
+  void bring(const std::vector<NewRef>& refs, const std::vector<sandbox::Fd>& first) const;
+  // A reference of this action that is what another one beside it is, without another file. False, and
+  // nothing has changed: where `from` is none by itself, `to` is there already, or somebody holds its lock.
+  // Durable before it returns.
+  [[nodiscard]] bool copy(const std::string& from, const std::string& to) const;
+
   // What this action left that was cut off: of these references, of snapshots and of what all share.
   void removeLocks(const std::vector<std::string>& names) const;
 
@@ -38,6 +52,7 @@ class RefWriter {
   [[nodiscard]] std::vector<sandbox::Fd> logsOf(const std::string& name) const;
   [[nodiscard]] sandbox::Fd logOf(const std::string& name) const;
   void mustBeFree(const std::string& name) const;
+  void bringSome(std::span<const NewRef> refs, const std::vector<sandbox::Fd>& first) const;
   void remove(const Lock& lock, const std::string& name) const;
   void removePacked(const std::string& name) const;
   [[nodiscard]] std::string commitOf(const std::string& value) const;

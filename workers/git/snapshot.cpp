@@ -32,18 +32,19 @@ std::set<std::string> heldBy(const ChangeSet& set) {
   return ids;
 }
 
-git_oid treeOfSnapshot(git_repository* repository, const ChangeSet& set) {
+// The change set as a blob; as a tree with those that nothing else may refer to, where it has any.
+git_oid objectFor(git_repository* repository, const ChangeSet& set) {
   const std::string text = encode(set);
   git_oid blob;
   must(git_blob_create_from_buffer(&blob, repository, text.data(), text.size()));
+  // A checkout's blobs are held by the commits on its two sides.
+  const std::set<std::string> held = set.files.empty() ? heldBy(set) : std::set<std::string>();
+  if (held.empty()) return blob;
   const auto builder = make<TreeBuilder>(git_treebuilder_new, repository, nullptr);
   must(git_treebuilder_insert(nullptr, builder.get(), "change", &blob, GIT_FILEMODE_BLOB));
-  // A checkout's blobs are held by the commits on its two sides.
-  if (set.files.empty()) {
-    for (const std::string& hex : heldBy(set)) {
-      const git_oid id = oidOf(hex);
-      must(git_treebuilder_insert(nullptr, builder.get(), hex.c_str(), &id, GIT_FILEMODE_BLOB));
-    }
+  for (const std::string& hex : held) {
+    const git_oid id = oidOf(hex);
+    must(git_treebuilder_insert(nullptr, builder.get(), hex.c_str(), &id, GIT_FILEMODE_BLOB));
   }
   git_oid tree;
   must(git_treebuilder_write(&tree, builder.get()));
@@ -110,30 +111,42 @@ void mustBeActionId(std::string_view id) {
 }
 
 git_oid keepSnapshot(git_repository* repository, int commonDir, const RefWriter& refs,
-                     const std::string& actionId, const ChangeSet& set, const git_oid& head) {
+                     const std::string& actionId, const ChangeSet& set, const git_oid& head,
+                     const ObjectsTogether& together) {
   letGoOfOldOnes(repository, commonDir, refs);
-  const git_oid tree = treeOfSnapshot(repository, set);
-  if (git_oid_is_zero(&head) == 0) refs.set(refOf(actionId, "head"), hexOf(head));
+  const git_oid object = objectFor(repository, set);
+  std::vector<RefWriter::NewRef> kept;
+  if (git_oid_is_zero(&head) == 0) kept.push_back({refOf(actionId, "head"), hexOf(head)});
   for (const RefEdit& ref : set.refs) {
     if (ref.before.size() != GIT_OID_HEXSZ || ref.before == hexOf(head)) continue;
-    refs.set(refOf(actionId, "before/" + ref.name), ref.before);
+    kept.push_back({refOf(actionId, "before/" + ref.name), ref.before});
   }
-  refs.set(refOf(actionId, "change"), hexOf(tree));  // last: with it the action has begun
-  return tree;
+  kept.push_back({refOf(actionId, "change"), hexOf(object)});  // last: with it the action has begun
+  refs.bring(kept, together.waiting());
+  return object;
 }
 
 void markDone(git_repository* repository, const RefWriter& refs, const std::string& actionId) {
-  git_oid tree;
-  must(git_reference_name_to_id(&tree, repository, refOf(actionId, "change").c_str()));
-  refs.set(refOf(actionId, "done"), hexOf(tree));
+  const std::string change = refOf(actionId, "change");
+  const std::string done = refOf(actionId, "done");
+  if (refs.copy(change, done)) return;
+  git_oid object;
+  must(git_reference_name_to_id(&object, repository, change.c_str()));
+  refs.set(done, hexOf(object));
 }
 
 std::optional<ChangeSet> snapshotAt(git_repository* repository, const git_oid& id) {
-  const Tree tree = find<Tree>(git_tree_lookup, repository, &id);
-  if (!tree) return std::nullopt;
-  const git_tree_entry* entry = git_tree_entry_byname(tree.get(), "change");
-  if (entry == nullptr) throw repositoryRefused("snapshot_unreadable");
-  const Blob blob = make<Blob>(git_blob_lookup, repository, git_tree_entry_id(entry));
+  const Object object = find<Object>(git_object_lookup, repository, &id, GIT_OBJECT_ANY);
+  if (!object) return std::nullopt;
+  git_oid content = id;
+  if (git_object_type(object.get()) != GIT_OBJECT_BLOB) {
+    const Tree tree = find<Tree>(git_tree_lookup, repository, &id);
+    if (!tree) return std::nullopt;
+    const git_tree_entry* entry = git_tree_entry_byname(tree.get(), "change");
+    if (entry == nullptr) throw repositoryRefused("snapshot_unreadable");
+    content = *git_tree_entry_id(entry);
+  }
+  const Blob blob = make<Blob>(git_blob_lookup, repository, &content);
   std::optional<ChangeSet> set = decode({static_cast<const char*>(git_blob_rawcontent(blob.get())),
                                          static_cast<std::size_t>(git_blob_rawsize(blob.get()))});
   if (!set) throw repositoryRefused("snapshot_unreadable");

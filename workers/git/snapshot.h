@@ -8,6 +8,7 @@
 
 #include "workers/git/change_set.h"
 #include "workers/git/handles.h"
+#include "workers/git/loose_objects.h"
 #include "workers/git/ref_writer.h"
 
 namespace factionos::git {
@@ -17,11 +18,12 @@ inline constexpr std::size_t kKeptSnapshots = 200;  // older ones are let go
 // An id of an action is a part of a ref's name: letters, digits and "_". Throws Refusal.
 void mustBeActionId(std::string_view id);
 
-// Durable before it returns. `commonDir`: borrowed. `head`: zero where there is no commit yet. The object
-// that holds it: whoever wants to undo the action asks by its name, since the references can be moved by
-// anybody who may write here.
+// Durable before it returns. `commonDir`: borrowed. With all that `together` has noted. `head`: zero where
+// there is no commit yet. The object that holds it: whoever wants to undo the action asks by its name, since
+// the references can be moved by anybody who may write here.
 git_oid keepSnapshot(git_repository* repository, int commonDir, const RefWriter& refs,
-                     const std::string& actionId, const ChangeSet& set, const git_oid& head);
+                     const std::string& actionId, const ChangeSet& set, const git_oid& head,
+                     const ObjectsTogether& together);
 void markDone(git_repository* repository, const RefWriter& refs, const std::string& actionId);
 
 struct Kept {
