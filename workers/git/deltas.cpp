@@ -149,10 +149,26 @@ schema::GitEdit editOf(git_delta_t status) {
   }
 }
 
+std::uint32_t canonicalMode(std::uint32_t mode) {
+  if ((mode & S_IFMT) != S_IFREG) return mode;
+  return (mode & S_IXUSR) != 0 ? GIT_FILEMODE_BLOB_EXECUTABLE : GIT_FILEMODE_BLOB;
+}
+
+void takeModesAsGitDoes(git_diff_options& options) {
+  options.notify_cb = [](const git_diff*, const git_diff_delta* delta, const char*, void*) {
+    return delta->status == GIT_DELTA_MODIFIED &&
+                   git_oid_equal(&delta->old_file.id, &delta->new_file.id) != 0 &&
+                   canonicalMode(delta->old_file.mode) == canonicalMode(delta->new_file.mode)
+               ? 1
+               : 0;
+  };
+}
+
 std::vector<Change> stagedChanges(git_repository* repository, git_index* index, const git_oid& head) {
   const Tree tree = treeOf(repository, head);
   git_diff_options options = GIT_DIFF_OPTIONS_INIT;
   options.flags = GIT_DIFF_INCLUDE_TYPECHANGE | GIT_DIFF_IGNORE_SUBMODULES;
+  takeModesAsGitDoes(options);
   const Diff diff = make<Diff>(git_diff_tree_to_index, repository, tree.get(), index, &options);
   git_diff_find_options similar = GIT_DIFF_FIND_OPTIONS_INIT;
   similar.flags = GIT_DIFF_FIND_RENAMES;

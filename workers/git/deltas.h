@@ -25,6 +25,12 @@ struct Change {
 
 schema::GitEdit editOf(git_delta_t status);
 
+// Of a file git knows whether its owner may execute it, and nothing else; its oldest trees hold more.
+std::uint32_t canonicalMode(std::uint32_t mode);
+// For a difference between trees, or of one to the index: modes that git takes for the same are no
+// difference.
+void takeModesAsGitDoes(git_diff_options& options);
+
 // HEAD to index with renames, as `git status` finds them. `index` as it is in memory.
 std::vector<Change> stagedChanges(git_repository* repository, git_index* index, const git_oid& head);
 

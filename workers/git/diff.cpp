@@ -19,6 +19,7 @@ git_diff_options plainOptions() {
   git_diff_options options = GIT_DIFF_OPTIONS_INIT;
   options.flags = GIT_DIFF_INCLUDE_TYPECHANGE | GIT_DIFF_IGNORE_SUBMODULES | GIT_DIFF_DISABLE_PATHSPEC_MATCH;
   options.max_size = kMostBlobBytes;
+  takeModesAsGitDoes(options);
   return options;
 }
 

@@ -17,7 +17,7 @@ std::string branchRef(std::string_view name) {
 }
 
 FileState stateOf(const git_diff_file& file, bool there) {
-  return there ? FileState{file.mode, file.id} : FileState{};
+  return there ? FileState{canonicalMode(file.mode), file.id} : FileState{};
 }
 
 // .gitattributes first: they say how what follows is written.
@@ -89,6 +89,7 @@ std::vector<FileEdit> differenceOf(const Planning& planning, const git_oid& from
   const Tree b = treeOf(planning.opened.repository, to);
   git_diff_options options = GIT_DIFF_OPTIONS_INIT;
   options.flags = GIT_DIFF_INCLUDE_TYPECHANGE;
+  takeModesAsGitDoes(options);
   const Diff diff = make<Diff>(git_diff_tree_to_tree, planning.opened.repository, a.get(), b.get(), &options);
   if (git_diff_num_deltas(diff.get()) > kMostTouched) throw Refusal{"too_large", "files"};
   std::vector<FileEdit> files;

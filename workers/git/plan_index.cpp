@@ -112,6 +112,7 @@ void countStaged(const Planning& planning, const Head& head, git_tree* staged, P
   const Tree tree = treeOf(repository, head.commit);
   git_diff_options options = GIT_DIFF_OPTIONS_INIT;
   options.flags = GIT_DIFF_IGNORE_SUBMODULES;
+  takeModesAsGitDoes(options);
   options.max_size = git_off_t{16} << 20;
   const Diff diff =
       staged != nullptr

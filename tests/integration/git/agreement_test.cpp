@@ -2,6 +2,7 @@
 // ends, conflicts, and names of all kinds. One seed is one history; a failure names it.
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <sstream>
 
@@ -153,6 +154,48 @@ std::vector<std::string> numstat(const std::string& folder, std::vector<std::str
   }
   std::ranges::sort(lines);
   return lines;
+}
+
+// As git's first trees have them: whoever else may write is told, too.
+std::string treeOfOldModes(const std::string& folder) {
+  const std::string blob = git(folder, {"rev-parse", "HEAD:kept.txt"});
+  std::string tree("100664 kept.txt\0", 16);
+  for (std::size_t i = 0; i + 1 < 40; i += 2)
+    tree += static_cast<char>(std::stoi(blob.substr(i, 2), nullptr, 16));
+  std::ofstream(folder + "/tree", std::ios::binary) << tree;
+  const std::string id = git(folder, {"hash-object", "-t", "tree", "--literally", "-w", "tree"});
+  unlink((folder + "/tree").c_str());
+  return id.substr(0, 40);
+}
+
+// git takes such a mode for what it means by one, wherever two are compared.
+TEST(GitAgreementOnOldModes, NothingDiffersInThem) {
+  Repo repo;
+  const std::string& folder = repo.folder();
+  const std::string tree = treeOfOldModes(folder);
+  ASSERT_EQ(git(folder, {"cat-file", "tree", tree}).substr(0, 6), "100664");
+  git(folder, {"rm", "-rfq", "."});
+  std::string id = git(folder, {"commit-tree", "-m", "old", "-p", "HEAD", tree});
+  id.resize(40);
+  git(folder, {"reset", "-q", "--hard", id});
+  ASSERT_TRUE(porcelain(folder).empty());
+  GitWorker worker(repo.broker, folder, GitWorker::Access::WRITE);
+  EXPECT_TRUE(worker.status(schema::Untracked::ALL).empty());
+  auto staged = worker.repository.diffRequest();
+  staged.initRequest().setStaged(true);
+  EXPECT_EQ(worker.call(staged).getDiff().getTotal(), 0U);
+  EXPECT_EQ(worker.commitAs("nothing"), "nothing_to_do/commit");
+  git(folder, {"branch", "topic"});
+  repo.write("more.txt", "more\n");
+  ASSERT_EQ(worker.stage({"more.txt"}), "");
+  ASSERT_EQ(worker.commitAs("one file"), "");
+  auto between = worker.repository.diffRequest();
+  between.initRequest().setFrom("HEAD~1");
+  between.getRequest().setTo("HEAD");
+  EXPECT_EQ(countsOf(worker.call(between).getDiff()), numstat(folder, {"diff", "HEAD~1", "HEAD"}));
+  ASSERT_EQ(worker.change(checkOut("topic")), "");
+  EXPECT_TRUE(porcelain(folder).empty());
+  EXPECT_TRUE(worker.status(schema::Untracked::ALL).empty());
 }
 
 class GitAgreement : public testing::TestWithParam<unsigned> {};
