@@ -48,6 +48,18 @@ audit::Label named(std::string_view text) {
   return audit::Label::parse(text).value_or(audit::Label::of("unknown"));
 }
 
+// Whatever ended the line fails its calls by one and the same exception; the line itself tells why it ended.
+kj::Promise<rpc::DisconnectCause> causeOf(StartedWorker& worker, const kj::Exception& exception) {
+  using rpc::DisconnectCause;
+  if (exception.getType() != kj::Exception::Type::DISCONNECTED) return DisconnectCause::kProtocolViolation;
+  // Nor need it have ended: a worker can answer by such an exception. And what we have closed ourselves, over
+  // another call, is nothing that this one is judged by.
+  auto open = kj::evalLast([]() { return DisconnectCause::kPeerClosed; });
+  return worker.line->onDisconnect().exclusiveJoin(kj::mv(open)).then([](DisconnectCause cause) {
+    return cause == DisconnectCause::kClosedHere ? DisconnectCause::kPeerClosed : cause;
+  });
+}
+
 }  // namespace
 
 Refused refusedFor(std::string_view code, std::string_view rule) {
@@ -74,13 +86,14 @@ kj::Promise<Refused> whyCallFailed(kj::Timer& timer, StartedWorker& worker, cons
     worker.line->close();
     return Refused{.code = ProblemCode::TIMED_OUT, .detail = late};
   }
-  const auto cause = exception.getType() == kj::Exception::Type::DISCONNECTED
-                         ? rpc::DisconnectCause::kPeerClosed
-                         : rpc::DisconnectCause::kProtocolViolation;
-  return judgeEnd(timer, worker.process, cause).then([](WorkerEnd end) {
-    if (end.kind == WorkerEnd::Kind::kMisbehaved) return Refused{.code = ProblemCode::WORKER_MISBEHAVED};
-    return lost();
-  });
+  return causeOf(worker, exception)
+      .then([&timer, process = worker.process](rpc::DisconnectCause cause) mutable {
+        return judgeEnd(timer, kj::mv(process), cause);
+      })
+      .then([](WorkerEnd end) {
+        if (end.kind == WorkerEnd::Kind::kMisbehaved) return Refused{.code = ProblemCode::WORKER_MISBEHAVED};
+        return lost();
+      });
 }
 
 }  // namespace factionos::broker

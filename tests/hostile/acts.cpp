@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 
@@ -170,6 +171,10 @@ std::span<const Act> acts() {
 const Act* findAct(std::string_view name) {
   const auto found = std::ranges::find_if(kActs, [name](const Act& act) { return name == act.name; });
   return found == kActs.end() ? nullptr : &*found;
+}
+
+bool isRefusedByLandlock(const Act& act, long result, int error) {
+  return result < 0 && (error == EACCES || act.call == SYS_getdents64);
 }
 
 }  // namespace factionos::hostile

@@ -36,6 +36,10 @@ struct Act {
 std::span<const Act> acts();
 const Act* findAct(std::string_view name);
 
+// Of a worker whose filter has the act's call, for its own files: Landlock refused it. The one listing is of
+// no directory, so that nobody need refuse it.
+bool isRefusedByLandlock(const Act& act, long result, int error);
+
 }  // namespace factionos::hostile
 
 // A filter that lets a sanitizer's run-time open files and map memory lets these acts do so, too.

@@ -1,5 +1,6 @@
 // A file worker that was taken over: the real one's way into the real profile, the real service for ordinary
 // paths; a path that begins with "bad." makes it turn bad, and the rest of it says how.
+#include <cerrno>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,7 @@ namespace {
 using namespace factionos;
 
 constexpr std::string_view kBad = "bad.";
+constexpr unsigned kShaBytes = 32;
 
 std::string_view viewOf(capnp::Data::Reader data) {
   return {reinterpret_cast<const char*>(data.begin()), data.size()};
@@ -33,6 +35,12 @@ std::string scenarioOf(capnp::Data::Reader path) {
   return text.starts_with(kBad) ? std::string(text.substr(kBad.size())) : std::string();
 }
 
+// As of a plain file, of which a scenario then spoils one member.
+void describe(schema::FileState::Builder state) {
+  state.setKind(schema::NodeKind::FILE);
+  state.setMode(0644);
+}
+
 class Service final : public schema::FileWorker::Server {
  public:
   Service() : honest_(file::makeService(worker::kScope)) {}
@@ -41,6 +49,7 @@ class Service final : public schema::FileWorker::Server {
     const auto scenario = scenarioOf(context.getParams().getPath());
     if (scenario.empty()) return pass(context, honest_.statRequest());
     auto state = context.getResults().initState();
+    describe(state);
     if (scenario == "kind") state.setKind(static_cast<schema::NodeKind>(99));
     if (scenario == "sha") state.initSha(5);
     if (scenario == "mode") state.setMode(04755);
@@ -60,8 +69,8 @@ class Service final : public schema::FileWorker::Server {
   kj::Promise<void> read(ReadContext context) override {
     const auto scenario = scenarioOf(context.getParams().getPath());
     if (scenario.empty()) return pass(context, honest_.readRequest());
-    context.getResults().initContent(context.getParams().getLength() + 1);
-    context.getResults().initState().setKind(schema::NodeKind::FILE);
+    context.getResults().initContent(scenario == "more" ? context.getParams().getLength() + 1 : 1);
+    describe(context.getResults().initState());
     return kj::READY_NOW;
   }
   kj::Promise<void> preview(PreviewContext context) override {
@@ -79,17 +88,19 @@ class Service final : public schema::FileWorker::Server {
     if (const auto* act = hostile::findAct(scenario)) {
       const std::string file(viewOf(change.getWrite().getContent()));
       const long result = act->run({.process = getppid(), .path = file});
-      // It came back: what its filter has is refused by Landlock, or has nothing to be done with.
-      auto denial = context.getResults().initDenial();
-      denial.setCode(result < 0 ? "no_access" : "not_kept");
+      const bool refused = hostile::isRefusedByLandlock(*act, result, errno);
+      context.getResults().initDenial().setCode(refused ? "no_access" : "not_kept");
       return kj::READY_NOW;
     }
     if (const auto* breach = hostile::findBreach(scenario)) {
       breach->commit();
       return kj::NEVER_DONE;
     }
-    if (scenario == "exit") _exit(0);
-    context.getResults().initAfter().initSha(3);
+    if (scenario == "parting_noise") hostile::findBreach("noise")->commit();
+    if (scenario == "parting_noise" || scenario == "exit") _exit(0);
+    auto after = context.getResults().initAfter();
+    describe(after);
+    after.initSha(scenario == "after" ? 3 : kShaBytes);
     return kj::READY_NOW;
   }
   kj::Promise<void> settle(SettleContext context) override { return pass(context, honest_.settleRequest()); }

@@ -1,6 +1,7 @@
 // A git worker that was taken over by its repository: the real one's way into the real profile, the real
 // service for ordinary requests; a name that begins with "bad." makes it turn bad, and the rest of it says
 // how.
+#include <cerrno>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,10 +38,10 @@ std::string scenarioOf(capnp::Text::Reader name) {
 template <typename Results>
 void tryAct(const hostile::Act& act, capnp::Text::Reader path, Results results) {
   const long result = act.run({.process = getppid(), .path = std::string(view(path))});
-  // It came back: what its filter has is refused by Landlock, or has nothing to be done with.
+  const bool refused = hostile::isRefusedByLandlock(act, result, errno);
   auto denial = results.initDenial();
-  denial.setCode(result < 0 ? "repository_refused" : "exists");
-  denial.setRule(result < 0 ? "owner" : "");
+  denial.setCode(refused ? "repository_refused" : "exists");
+  denial.setRule(refused ? "owner" : "");
 }
 
 class BadRepository final : public schema::Repository::Server {
@@ -85,7 +86,7 @@ class BadRepository final : public schema::Repository::Server {
   kj::Promise<void> show(ShowContext context) override {
     const auto scenario = scenarioOf(context.getParams().getRequest().getCommit());
     if (scenario.empty()) return pass(context, honest_.showRequest());
-    context.getResults().initShow().initMessage(1 << 20);
+    context.getResults().initShow().initMessage(scenario == "message" ? 1 << 20 : 1);
     return kj::READY_NOW;
   }
 
@@ -123,7 +124,8 @@ class BadRepository final : public schema::Repository::Server {
       return kj::NEVER_DONE;
     }
     if (scenario == "exit") _exit(0);
-    context.getResults().initOutcome().setCommit("no name of an object");
+    if (scenario != "snapshot") context.getResults().setSnapshot(std::string(40, 'a').c_str());
+    context.getResults().initOutcome().setCommit(scenario == "outcome" ? "no name of an object" : "");
     return kj::READY_NOW;
   }
 

@@ -1,8 +1,12 @@
 // A git worker that was taken over, under its real profiles, beside honest requests of the same broker:
 // SPEC 1.3 act by act in both, and what it says on its line. Its action ends as failed/worker_misbehaved, the
 // audit is whole, and the next request is served by another worker.
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <string>
+
+#include <sys/syscall.h>
 
 #include "tests/hostile/acts.h"
 #include "tests/hostile/family_worker.h"
@@ -11,9 +15,19 @@
 namespace factionos::test {
 namespace {
 
+// What its filters have, for its repository; elsewhere Landlock answers. All else ends it.
+constexpr std::array kOfTheReader{SYS_openat, SYS_getdents64};
+constexpr std::array kOfTheWriter{SYS_openat,   SYS_unlinkat, SYS_renameat2,
+                                  SYS_truncate, SYS_linkat,   SYS_getdents64};
+
+template <std::size_t N>
+bool hasCall(const std::array<int, N>& calls, const hostile::Act& act) {
+  return std::ranges::find(calls, act.call) != calls.end();
+}
+
 class HostileGit : public HostileFamilyWorker {
  protected:
-  HostileGit() : HostileFamilyWorker(FACTIONOS_HOSTILE_GIT) {}
+  HostileGit() : HostileFamilyWorker(FACTIONOS_HOSTILE_GIT, "git") {}
 
   void SetUp() override {
     const std::string line =
@@ -29,7 +43,7 @@ class HostileGit : public HostileFamilyWorker {
     return broker.post("/v1/git/" + operation,
                        R"({"workspace":"demo")" + (members.empty() ? "" : "," + members) + "}", token, key);
   }
-  Reply turnBad(const std::string& scenario, const std::string& argument = "x") {
+  Reply turnBad(const std::string& scenario, const std::string& argument = "x") override {
     return ask("branch-create", R"("branch":"bad.)" + scenario + R"(","from":)" + json(argument),
                uniqueKey());
   }
@@ -48,14 +62,15 @@ TEST_P(HostileGitActs, AreRefusedByTheFilterOrByLandlock) {
   for (const auto& act : hostile::acts()) {
     if (act.rule != GetParam()) continue;
     ++tried;
-    // Its filters have calls that open files, within the repository; elsewhere Landlock answers.
-    const bool opens = act.rule == hostile::Rule::kState || act.rule == hostile::Rule::kMemory;
     const auto reading = turnBadReading(act.name, file);
-    if (!opens || reading.code() != "forbidden") {
-      EXPECT_EQ(reading.code(), "worker_misbehaved") << act.name << reading.body;
-    }
+    EXPECT_EQ(reading.code(), hasCall(kOfTheReader, act) ? "forbidden" : "worker_misbehaved")
+        << act.name << reading.body;
     const auto writing = turnBad(act.name, file);
-    if (!opens || writing.code() != "forbidden") expectMisbehaved(writing, act.name);
+    if (hasCall(kOfTheWriter, act)) {
+      EXPECT_EQ(writing.code(), "forbidden") << act.name << writing.body;
+    } else {
+      expectMisbehaved(writing, act.name);
+    }
   }
   EXPECT_GT(tried, 0);
   EXPECT_EQ(readFile(broker.home() + "/policy.toml"), before);
@@ -66,18 +81,26 @@ INSTANTIATE_TEST_SUITE_P(Rules, HostileGitActs,
                                          hostile::Rule::kSockets, hostile::Rule::kSandbox));
 
 TEST_F(HostileGit, BytesThatAreNoRpcEndIt) {
-  for (const auto& breach : hostile::wireBreaches()) expectMisbehaved(turnBad(breach.name), breach.name);
+  for (const auto& breach : hostile::wireBreaches()) expectBroken(breach.name);
 }
 
+// Each has one thing wrong in what is else taken: the control.
 TEST_F(HostileGit, ValuesThatNoWorkerOfOursSaysEndIt) {
-  for (const char* scenario : {"unasked", "long", "edit"})
+  EXPECT_EQ(turnBadReading("sound").status, 200);
+  EXPECT_EQ(ask("log", R"("from":"bad.sound")").status, 200);
+  EXPECT_EQ(ask("show", R"("commit":"bad.sound")").status, 200);
+  EXPECT_EQ(turnBad("sound").status, 200);
+  for (const char* scenario : {"unasked", "edit"})
     EXPECT_EQ(turnBadReading(scenario).code(), "worker_misbehaved") << scenario;
+  EXPECT_EQ(ask("diff", R"("from":"bad.long","to":"x","file":"f")").code(), "worker_misbehaved");
   for (const char* scenario : {"many", "object", "time"})
     EXPECT_EQ(ask("log", R"("from":"bad.)" + std::string(scenario) + "\"").code(), "worker_misbehaved")
         << scenario;
   EXPECT_EQ(ask("show", R"("commit":"bad.message")").code(), "worker_misbehaved");
+  const auto before = broker.get("/v1/actions?limit=1", token).at("/actions/0/id");
   EXPECT_EQ(turnBad("preview").code(), "worker_misbehaved");
-  expectMisbehaved(turnBad("outcome"), "outcome");
+  EXPECT_EQ(broker.get("/v1/actions?limit=1", token).at("/actions/0/id"), before) << "it is not proposed";
+  for (const char* scenario : {"outcome", "snapshot"}) expectMisbehaved(turnBad(scenario), scenario);
 }
 
 TEST_F(HostileGit, ATargetThatIsNoLabelIsShownNowhere) {

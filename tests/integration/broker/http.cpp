@@ -41,8 +41,9 @@ Reply exchange(int fd, const std::string& method, const std::string& target, con
   std::string all;
   std::array<char, 65536> chunk;
   ssize_t size = 0;
-  while ((size = ::recv(fd, chunk.data(), chunk.size(), 0)) > 0)
-    all.append(chunk.data(), static_cast<std::size_t>(size));
+  // Whoever stops this process and lets it go on ends the call, with SO_RCVTIMEO, without an answer.
+  while ((size = ::recv(fd, chunk.data(), chunk.size(), 0)) > 0 || (size < 0 && errno == EINTR))
+    if (size > 0) all.append(chunk.data(), static_cast<std::size_t>(size));
   const bool late = size < 0 && errno == EAGAIN;
   ::close(fd);
   Reply reply;
