@@ -412,25 +412,53 @@ TEST_F(HostilePeer, TooManyMessagesASecondWaitAndAreServedThen) {
   EXPECT_GE(loop.timer().now() - start, 1900 * kj::MILLISECONDS);
 }
 
-TEST_F(HostilePeer, NestingWithoutEndIsCutOff) {
-  connect();
+// An unknown message goes back whole, and is copied for it by recursion.
+TEST_F(HostilePeer, NestingWithoutEndIsAViolation) {
+  constexpr int kLimit = ConnectionOptions{.role = Role::kServer}.nestingLimit;
+  for (const int depth : {kLimit / 2, kLimit * 2}) {
+    connect();
+    capnp::MallocMessageBuilder message;
+    auto pointer = message.initRoot<RpcMessage>().initJoin().getKeyPart();
+    for (int level = 0; level < depth; ++level)
+      pointer = pointer.initAsAnyStruct(0, 1).getPointerSection()[0];
+    send(message);
+    if (depth < kLimit) {
+      EXPECT_TRUE(receive()->getRoot<RpcMessage>().isUnimplemented());
+    } else {
+      EXPECT_EQ(cause(), DisconnectCause::kProtocolViolation);
+    }
+  }
+}
+
+TEST_F(HostilePeer, CallsThatDoNotReturnAreHeldBack) {
+  constexpr size_t kLimit = size_t{128} << 10;
+  connect({.role = Role::kServer, .flowLimitInWords = kLimit / sizeof(capnp::word)});
   sendBootstrap(0);
   receive();
   capnp::MallocMessageBuilder message;
   auto call = message.initRoot<RpcMessage>().initCall();
-  call.setQuestionId(1);
   call.initTarget().setImportedCap(0);
   call.setInterfaceId(capnp::typeId<Echo>());
-  call.setMethodId(4);
-  // take(carriers): a list of lists of lists in place of the list of capabilities.
-  auto pointer = call.initParams().getContent().initAsAnyStruct(0, 1).getPointerSection()[0];
-  for (int depth = 0; depth < 200; ++depth) {
-    auto inner = pointer.initAsAnyStruct(0, 1);
-    pointer = inner.getPointerSection()[0];
+  call.setMethodId(1);
+  call.initParams().getContent().initAs<Echo::NeverParams>().initData(kLimit / 8);
+  constexpr size_t kAll = 64 * kLimit;  // and the kernel's buffers hold a few times the limit
+  size_t sent = 0;
+  for (uint32_t question = 1; sent < kAll; ++question) {
+    call.setQuestionId(question);
+    const auto words = flat(message);
+    auto left = words.asBytes();
+    for (int vain = 0; left.size() > 0 && vain < 100;) {
+      const auto size = ::send(peer.get(), left.begin(), left.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (size > 0) left = left.slice(static_cast<size_t>(size), left.size());
+      vain = size > 0 ? 0 : vain + 1;
+      loop.waitScope().poll();
+    }
+    if (left.size() > 0) break;
+    sent += words.asBytes().size();
   }
-  send(message);
-  EXPECT_TRUE(receive()->getRoot<RpcMessage>().getReturn().isException());
-  EXPECT_FALSE(connection->onDisconnect().poll(loop.waitScope()));
+  EXPECT_GE(sent, kLimit);
+  EXPECT_LT(sent, kAll / 4);
+  EXPECT_FALSE(connection->onDisconnect().poll(loop.waitScope())) << "held back, not cut off";
 }
 
 TEST_F(HostilePeer, MutatedMessagesNeverReachTheLoop) {
