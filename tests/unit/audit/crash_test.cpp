@@ -1,3 +1,4 @@
+#include <array>
 #include <filesystem>
 #include <functional>
 
@@ -80,6 +81,22 @@ TEST_F(CrashTest, DeathAtEveryPointOfARollLeavesALogThatOpens) {
         log.roll();
       }));
       expectNextStartWorks(("point " + std::to_string(static_cast<int>(point))).c_str());
+    }
+  }
+}
+
+// The start after the first death rolls, too: before that it must have brought the key that counts to its
+// place.
+TEST_F(CrashTest, TwoDeathsInARowInARollLeaveALogThatOpens) {
+  constexpr std::array kPoints{FaultPoint::kAfterNextKeyWrite, FaultPoint::kAfterSealSync,
+                               FaultPoint::kAfterKeyReplace};
+  for (const FaultPoint first : kPoints) {
+    for (const FaultPoint second : kPoints) {
+      for (const FaultPoint point : {first, second})
+        EXPECT_TRUE(dieAt(point, 1, [](AuditLog&) {})) << static_cast<int>(point);
+      expectNextStartWorks(("points " + std::to_string(static_cast<int>(first)) + ", " +
+                            std::to_string(static_cast<int>(second)))
+                               .c_str());
     }
   }
 }
