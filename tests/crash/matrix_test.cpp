@@ -52,6 +52,9 @@ class Cell {
     const auto verdict = rig_.verify();
     EXPECT_TRUE(verdict.intact()) << audit::nameOf(verdict.breach) << " at " << verdict.sequence;
     EXPECT_LE(trial_.beginnings(), 1U);
+    EXPECT_GE(trial_.beginnings(), trial_.effects()) << "an effect that the audit knows nothing of";
+    const auto state = trial_.state();
+    EXPECT_EQ(trial_.recorded(state), 1U) << state << ", and on record once";
     EXPECT_EQ(rig_.log().find("worker_misbehaved"), std::string::npos) << "killed, and no more";
     if (testing::Test::HasFailure())
       std::fprintf(stderr, "%s\n%s\n", trial_.trace().c_str(), rig_.log().c_str());

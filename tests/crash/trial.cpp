@@ -128,16 +128,16 @@ std::size_t Trial::effects() const {
   return count;
 }
 
-std::size_t Trial::beginnings() const {
-  std::vector<std::uint64_t> begun;
+std::size_t Trial::recorded(const std::string& state) const {
+  std::vector<std::uint64_t> found;
   for (const auto& line : rig_.records()) {
     if (const auto* record = std::get_if<audit::Record>(&line.body)) {
-      if (record->actionId == action_ && record->result.text() == "executing") begun.push_back(line.sequence);
+      if (record->actionId == action_ && record->result.text() == state) found.push_back(line.sequence);
     } else if (const auto* none = std::get_if<audit::Void>(&line.body)) {
-      std::erase_if(begun, [none](std::uint64_t each) { return each >= none->first && each <= none->last; });
+      std::erase_if(found, [none](std::uint64_t each) { return each >= none->first && each <= none->last; });
     }
   }
-  return begun.size();
+  return found.size();
 }
 
 }  // namespace factionos::test

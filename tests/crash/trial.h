@@ -33,8 +33,9 @@ class Trial {
   std::string state() const;
   std::string failure() const;
   std::size_t effects() const;
-  // How often the audit says that it began, not counting what is void.
-  std::size_t beginnings() const;
+  // How often the audit says that it came to a state, not counting what is void.
+  std::size_t recorded(const std::string& state) const;
+  std::size_t beginnings() const { return recorded("executing"); }
   const std::string& trace() const { return trace_; }  // what was answered, for a failure's message
 
  private:
