@@ -65,7 +65,10 @@ class FileCalls {
   // line.
   [[nodiscard]] pid_t forkWaiting() const;
   static constexpr long kFirstWait = 1'000'000;  // ns
-  static void waitAWhile(long& wait);            // the next one is twice as long, up to a bound
+  // At most that long, and less if `reader` has something to be read or has lost its last writer: true. The
+  // next wait is twice as long, up to a bound.
+  static bool waitAWhile(long& wait, int reader = -1);
+  static int waitForWriter(const Caller& caller, int reader);
   void bind(const Caller& caller);
 
   int resolve(const Caller& caller, int directory, unsigned path, Location& location);

@@ -118,30 +118,29 @@ sandbox::Fd openNow(const Location& location, const Opening& opening) {
   return openFile(location, {granted.flags | O_NONBLOCK, granted.mode});
 }
 
+}  // namespace
+
+bool FileCalls::waitAWhile(long& wait, int reader) {
+  pollfd writer{reader, POLLIN, 0};
+  const timespec time{0, wait};
+  wait = std::min(wait * 2, kLongestWait);
+  return ppoll(&writer, 1, &time, nullptr) == 1;
+}
+
 // As open(2) does, until somebody has opened the FIFO for writing since `reader` was, or had it open before,
 // be it gone again or not. 0 or an errno. `reader` stays open all the while: a writer whose open() was
 // answered must not find it left. poll(2) says POLLHUP where a writer came and went, and not where none came;
 // of one who is there and writes nothing it says nothing, but tee(2) does: EAGAIN in place of 0. What that
 // copies stays where it is.
-int waitForWriter(const Caller& caller, int reader, long wait) {
+int FileCalls::waitForWriter(const Caller& caller, int reader) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return errno;
   const sandbox::Pipe peeked{sandbox::Fd(ends[0]), sandbox::Fd(ends[1])};
-  for (; caller.isValid(); wait = std::min(wait * 2, kLongestWait)) {
+  for (long wait = kFirstWait; caller.isValid();) {
     if (tee(reader, peeked.write.get(), 1, SPLICE_F_NONBLOCK) != 0) return 0;
-    pollfd writer{reader, POLLIN, 0};
-    const timespec time{0, wait};
-    if (ppoll(&writer, 1, &time, nullptr) == 1) return 0;
+    if (waitAWhile(wait, reader)) return 0;
   }
   return ESRCH;
-}
-
-}  // namespace
-
-void FileCalls::waitAWhile(long& wait) {
-  const timespec time{0, wait};
-  nanosleep(&time, nullptr);
-  wait = std::min(wait * 2, kLongestWait);
 }
 
 void FileCalls::open(const Caller& caller, int directory, unsigned path, Opening opening) {
@@ -250,8 +249,7 @@ void FileCalls::openLater(const Caller& caller, Location& location, const Openin
     error = file ? 0 : errno;
     if (!comesWithTime(error, location)) break;
   }
-  if (error == 0 && waitsForWriter(opening) && isFifo(file.get()))
-    error = waitForWriter(caller, file.get(), kFirstWait);
+  if (error == 0 && waitsForWriter(opening) && isFifo(file.get())) error = waitForWriter(caller, file.get());
   if (error == 0) {
     give(caller, std::move(file), opening, Giver::kWaiting);
   } else {
