@@ -1,7 +1,6 @@
 // Linked into a worker, in front of the C library: every call that changes a file counts, and before the one
 // that its workspace names in `.git/die-before` (a number, taken away as it is read) the process is gone, as
 // by SIGKILL: nothing of its own runs any more. `.git/died` says that it came to that.
-#include <atomic>
 #include <cstdarg>
 #include <cstdlib>
 
@@ -13,7 +12,7 @@
 namespace {
 
 constexpr int kWorkspace = 5;  // as the launcher hands it over
-std::atomic<int> left = 0;     // several threads may wait for the disk
+int left = 0;
 
 int raw(const char* path, int flags) {
   return static_cast<int>(syscall(SYS_openat, kWorkspace, path, flags | O_CLOEXEC, 0600));
