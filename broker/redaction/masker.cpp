@@ -1,8 +1,6 @@
 #include "broker/redaction/masker.h"
 
 #include <algorithm>
-#include <array>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -12,6 +10,7 @@
 #include "broker/redaction/escape_lexer.h"
 #include "broker/redaction/hold_queue.h"
 #include "broker/redaction/lane_matcher.h"
+#include "broker/redaction/masked_writer.h"
 #include "broker/redaction/projections.h"
 #include "broker/redaction/shapes.h"
 
@@ -60,17 +59,13 @@ class Masker::Engine {
   template <typename Step>
   void guarded(std::size_t rawBytes, MaskedSink& sink, Step step) noexcept;
   void reportWithheld(MaskedSink& sink) noexcept;
-  void show(std::uint64_t from, std::uint64_t to) noexcept {
-    shownFrom_ = from;
-    shownTo_ = to;
-  }
 
   EscapeLexer lexer;
+  MaskedWriter writer;
   bool withholding = false;
   std::uint64_t withheldBytes = 0;
   std::uint64_t rawBytes = 0;
   std::uint64_t afterGapBytes = 0;
-  std::uint64_t markers = 0;
 
  private:
   void processBlock(MaskedSink& sink);
@@ -89,13 +84,6 @@ class Masker::Engine {
   void release(MaskedSink& sink);
   void resolveAll(MaskedSink& sink);
   void emit(const Entry& entry, MaskedSink& sink);
-  [[nodiscard]] bool isShown(std::uint64_t from, std::uint64_t size) const noexcept {
-    return from < shownTo_ && from + size > shownFrom_;
-  }
-  void pass(std::string_view bytes, MaskedSink& sink);
-  void mark(MaskedSink& sink);
-  void write(std::string_view bytes, MaskedSink& sink);
-  void flush(MaskedSink& sink);
 
   MaskerLimits limits_;
   std::shared_ptr<const LiteralAutomaton> secrets_;
@@ -107,18 +95,11 @@ class Masker::Engine {
   std::uint64_t unseen_ = 0;    // bytes withheld around the gap, not told yet
   bool textWasMasked_ = false;  // the last byte that went out of the lane
   bool sequenceWasMasked_ = false;
-  std::uint64_t position_ = 0;  // of the next raw byte to leave
-  std::uint64_t shownFrom_ = 0;
-  std::uint64_t shownTo_ = std::numeric_limits<std::uint64_t>::max();
-  std::uint16_t shape_ = 0;   // of the last marker
-  bool markerIsDue_ = false;  // it belongs before what is shown; the secret may go on in it
   LexedBlock block_;
   Projections projections_;
   Time now_{};
   Time epoch_{};  // of HoldQueue::Entry::since; set whenever the queue is empty
   Time spaceSince_{};
-  std::array<char, 4096> out_;
-  std::size_t outSize_ = 0;
 };
 
 // --- Input ---
@@ -133,7 +114,7 @@ void Masker::Engine::feed(std::string_view raw, Time now, MaskedSink& sink) {
     raw.remove_prefix(size);
   }
   if (lexer.holdsSpace()) spaceSince_ = now;
-  flush(sink);
+  writer.flush(sink);
 }
 
 void Masker::Engine::processBlock(MaskedSink& sink) {
@@ -201,7 +182,7 @@ std::size_t Masker::Engine::quietRun(std::size_t from, MaskedSink& sink) {
   textWasMasked_ = textWasMasked_ && text == 0;
   text_.skip(text);
   sequence_.skip(sequence);
-  pass({block_.bytes.data() + from, i - from}, sink);
+  writer.pass({block_.bytes.data() + from, i - from}, sink);
   return i;
 }
 
@@ -211,8 +192,7 @@ std::size_t Masker::Engine::maskedRun(std::size_t from, MaskedSink& sink) {
   while (end < block_.size && block_.classes[end] == ByteClass::kText && !projections_.runsOn(end)) ++end;
   const std::size_t length = text_.maskedRun({block_.bytes.data() + from, end - from});
   text_.skip(static_cast<std::uint32_t>(length));
-  if (markerIsDue_ && isShown(position_, length)) mark(sink);
-  position_ += length;
+  writer.drop(length, sink);
   return from + length;
 }
 
@@ -314,49 +294,12 @@ void Masker::Engine::emit(const Entry& entry, MaskedSink& sink) {
   if (entry.kind == Entry::Kind::kLanes) {
     const bool before = std::exchange(entry.inText ? textWasMasked_ : sequenceWasMasked_, entry.masked);
     if (entry.masked) {
-      if (!before) {
-        shape_ = entry.shape;
-        markerIsDue_ = true;
-      }
-      if (markerIsDue_ && isShown(position_, 1)) mark(sink);
-      ++position_;
-      return;
+      if (!before) writer.beginSecret(labelOf(entry.shape));
+      return writer.drop(1, sink);
     }
   }
-  if (entry.kind == Entry::Kind::kDropped) {
-    ++position_;
-    return;
-  }
-  pass({&entry.byte, 1}, sink);
-}
-
-void Masker::Engine::mark(MaskedSink& sink) {
-  markerIsDue_ = false;
-  ++markers;
-  write("[masked:", sink);
-  write(labelOf(shape_), sink);
-  write("]", sink);
-}
-
-// Raw bytes that are no secret.
-void Masker::Engine::pass(std::string_view bytes, MaskedSink& sink) {
-  const std::uint64_t from = std::exchange(position_, position_ + bytes.size());
-  if (!isShown(from, bytes.size())) return;
-  if (position_ > shownTo_) bytes.remove_suffix(position_ - shownTo_);
-  if (from < shownFrom_) bytes.remove_prefix(shownFrom_ - from);
-  write(bytes, sink);
-}
-
-void Masker::Engine::write(std::string_view bytes, MaskedSink& sink) {
-  if (blind_.isOpen()) return;
-  if (bytes.size() > out_.size() - outSize_) flush(sink);
-  std::copy(bytes.begin(), bytes.end(), out_.begin() + static_cast<std::ptrdiff_t>(outSize_));
-  outSize_ += bytes.size();
-}
-
-void Masker::Engine::flush(MaskedSink& sink) {
-  const std::size_t size = std::exchange(outSize_, 0);
-  if (size > 0) sink.onMasked(MaskedBytes({out_.data(), size}));
+  if (entry.kind == Entry::Kind::kDropped) return writer.skip(1);
+  writer.pass({&entry.byte, 1}, sink);
 }
 
 // --- Gaps ---
@@ -371,9 +314,10 @@ void Masker::Engine::gap(std::uint64_t bytes, MaskedSink& sink) {
   queue_.clear();
   text_.restart();
   sequence_.restart();
-  if (bytes != 0) write("[dropped:" + std::to_string(bytes) + "]", sink);
-  flush(sink);
+  if (bytes != 0) writer.write("[dropped:" + std::to_string(bytes) + "]", sink);
+  writer.flush(sink);
   blind_.open();
+  writer.mute(true);
 }
 
 void Masker::Engine::withhold(std::size_t bytes) noexcept {
@@ -383,12 +327,13 @@ void Masker::Engine::withhold(std::size_t bytes) noexcept {
 
 void Masker::Engine::seeAgain(MaskedSink& sink) {
   blind_.close();
+  writer.mute(false);
   // What is kept back is a part of what was withheld. A secret that goes on has no marker yet.
   queue_.clear();
   textWasMasked_ = false;
   sequenceWasMasked_ = false;
   const std::uint64_t bytes = std::exchange(unseen_, 0);
-  if (bytes != 0) write("[withheld:after_gap bytes=" + std::to_string(bytes) + "]", sink);
+  if (bytes != 0) writer.write("[withheld:after_gap bytes=" + std::to_string(bytes) + "]", sink);
 }
 
 // --- Time, end and failure ---
@@ -407,7 +352,7 @@ void Masker::Engine::tick(Time now, MaskedSink& sink) {
   lexer.flush(block_);
   processBlock(sink);
   resolveAll(sink);
-  flush(sink);
+  writer.flush(sink);
 }
 
 void Masker::Engine::finish(MaskedSink& sink) {
@@ -417,7 +362,7 @@ void Masker::Engine::finish(MaskedSink& sink) {
   sequence_.finish();
   for (; !queue_.empty(); queue_.pop()) emit(queue_.front(), sink);
   if (blind_.isOpen()) seeAgain(sink);
-  flush(sink);
+  writer.flush(sink);
 }
 
 template <typename Step>
@@ -431,7 +376,7 @@ void Masker::Engine::guarded(std::size_t size, MaskedSink& sink, Step step) noex
     }
     withholding = true;
     queue_.clear();
-    outSize_ = 0;
+    writer.discard();
     reportWithheld(sink);
   }
   withheldBytes += size;
@@ -453,7 +398,7 @@ Masker::Masker(Masker&&) noexcept = default;
 Masker& Masker::operator=(Masker&&) noexcept = default;
 
 void Masker::show(std::uint64_t from, std::uint64_t to) noexcept {
-  engine_->show(from, to);
+  engine_->writer.show(from, to);
 }
 
 void Masker::setColumns(unsigned columns) noexcept {
@@ -495,7 +440,7 @@ std::uint64_t Masker::rawBytes() const noexcept {
   return engine_->rawBytes;
 }
 std::uint64_t Masker::maskedCount() const noexcept {
-  return engine_->markers;
+  return engine_->writer.markers();
 }
 
 }  // namespace factionos::redaction

@@ -13,14 +13,15 @@
 
 namespace factionos::redaction {
 
-// Terminal output after masking. Only a Masker makes one, so what takes a MaskedBytes can't be given raw
-// bytes.
+// Terminal output after masking. Only a Masker and its writer make one, so what takes a MaskedBytes can't be
+// given raw bytes.
 class MaskedBytes {
  public:
   [[nodiscard]] std::string_view view() const noexcept { return bytes_; }
 
  private:
   friend class Masker;
+  friend class MaskedWriter;
   explicit MaskedBytes(std::string_view bytes) noexcept : bytes_(bytes) {}
   std::string_view bytes_;
 };
