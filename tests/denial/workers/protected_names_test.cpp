@@ -140,6 +140,9 @@ TEST_P(ProtectedNames, P2_NoRepositoryOfASubmoduleIsBrought) {
   for (const char* const word : {"written", "within", "empty"})
     EXPECT_NE(result.output.find(word), std::string::npos) << word << "\n" << result.output;
   for (const char* const name : {"b", "a/modules", "c"}) EXPECT_FALSE(World::exists(area + name)) << name;
+  EXPECT_EQ(box.inside({"exchange", "tree", ".git/modules/e"}), "EACCES");
+  EXPECT_EQ(box.inside({"exchange", ".git/modules/e", "tree"}), "EACCES") << "it comes to either place";
+  EXPECT_FALSE(World::exists(area + "e/config"));
 }
 
 TEST_P(ProtectedNames, P10_TheRepositoryStaysWhereItIs) {
@@ -168,6 +171,29 @@ TEST_P(ProtectedNames, WhereNoRepositoryIsNoneComesToBe) {
       << "a repository that a command makes in a folder is its own";
   EXPECT_NE(box.broker.run(shell("git init -q .", GetParam())).code, 0);
   EXPECT_FALSE(World::exists(inWorkspace(box, ".git")));
+}
+
+// By an open file's own name in /proc it is that file.
+TEST_P(ProtectedNames, WhatIsThereIsNotChangedByItsDescriptor) {
+  Box box(GetParam());
+  const std::string config = inWorkspace(box, ".git/config");
+  box.world().write(config, "[core]\n");
+  box.world().write(inWorkspace(box, "mine"), "x");
+  const auto act = [&box](const std::string& file, const std::string& call) {
+    box.broker.run(shell("exec 3< " + file + "; python3 -c 'import os; " + call + "'", GetParam()));
+  };
+  const auto linkTo = [](const std::string& name) {
+    return "os.link(\"/proc/self/fd/3\", \"" + name + "\", src_dir_fd=os.open(\".\", 0))";
+  };
+  const std::string truncate = "os.truncate(\"/proc/self/fd/3\", 0)";
+  act("mine", linkTo("link"));
+  act("mine", truncate);
+  EXPECT_TRUE(World::exists(inWorkspace(box, "link")));
+  EXPECT_EQ(World::read(inWorkspace(box, "mine")), "");
+  act(".git/config", linkTo("alias"));
+  act(".git/config", truncate);
+  EXPECT_FALSE(World::exists(inWorkspace(box, "alias")));
+  EXPECT_EQ(World::read(config), "[core]\n");
 }
 
 // Without a mount nobody but the gofer keeps what is there.
