@@ -284,6 +284,7 @@ std::vector<sandbox::Fd> ObjectsTogether::waiting() const {
     sandbox::Fd open(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC));
     if (open) files.push_back(std::move(open));
   }
+  if (!files.empty()) files.push_back(openDirectory(directory));  // one of the folders may be new
   return files;
 }
 
