@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include <fcntl.h>
@@ -268,6 +269,7 @@ std::vector<sandbox::Fd> ObjectsTogether::waiting() const {
   ids.erase(std::unique(ids.begin(), ids.end(), areSame), ids.end());
   const std::string& directory = backend.directories.front();
   std::vector<sandbox::Fd> files;
+  std::set<std::string> folders;
   if (ids.size() > kMostOneByOne) {
     makeAllDurable(openDirectory(directory).get(), "objects");
     return files;
@@ -280,11 +282,13 @@ std::vector<sandbox::Fd> ObjectsTogether::waiting() const {
       files.pop_back();  // in a pack
       continue;
     }
-    const std::string folder = directory + "/" + hexOf(id).substr(0, 2);
-    sandbox::Fd open(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC));
-    if (open) files.push_back(std::move(open));
+    folders.insert(directory + "/" + hexOf(id).substr(0, 2));
   }
-  if (!files.empty()) files.push_back(openDirectory(directory));  // one of the folders may be new
+  if (!files.empty()) folders.insert(directory);  // one of those in it may be new
+  for (const std::string& folder : folders) {
+    sandbox::Fd open(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC));
+    if (open) files.push_back(std::move(open));  // else the object is another database's
+  }
   return files;
 }
 

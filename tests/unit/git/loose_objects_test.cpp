@@ -43,7 +43,8 @@ class WrittenTogether : public testing::Test {
     must(git_blob_create_from_buffer(&id, repository.get(), text.data(), text.size()));
     return id;
   }
-  // Whether the file, and the folder that it lies in, are among those that are waited for.
+  // Whether the file, the folder that it lies in and the one that this lies in are among those that are
+  // waited for.
   [[nodiscard]] static bool holds(const std::vector<sandbox::Fd>& waiting, const std::string& file) {
     const auto has = [&waiting](const std::string& path) {
       struct stat status {};
@@ -52,7 +53,8 @@ class WrittenTogether : public testing::Test {
         return identityOf(each.get()) == Identity{status.st_dev, status.st_ino};
       });
     };
-    return has(file) && has(fs::path(file).parent_path().string());
+    const fs::path folder = fs::path(file).parent_path();
+    return has(file) && has(folder.string()) && has(folder.parent_path().string());
   }
 
   std::string root;
@@ -94,7 +96,7 @@ TEST_F(WrittenTogether, WhatIsThereAlreadyIsWaitedForTooAndOnce) {
   blob("there");
   const auto waiting = together.waiting();
   EXPECT_TRUE(holds(waiting, fileOf(id)));
-  EXPECT_EQ(waiting.size(), 2U) << "itself and its folder";
+  EXPECT_EQ(waiting.size(), 3U) << "itself, its folder, and the one that this lies in";
 }
 
 TEST_F(WrittenTogether, OfManyNoneIsLeft) {
