@@ -16,6 +16,7 @@
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -160,6 +161,25 @@ constexpr std::array
                 [](const Target&) { return syscall(SYS_keyctl, 0, -3, 0); }},
             Act{Rule::kSandbox, "type_into_terminal", SYS_ioctl, End::kTrapped, Control::kComesBack,
                 [](const Target&) { return syscall(SYS_ioctl, 0, TIOCSTI, "x"); }},
+            Act{Rule::kModes, "set_id_file", SYS_openat, End::kTrapped, Control::kNone,
+                [](const Target& t) {
+                  return syscall(SYS_openat, AT_FDCWD, (t.path + "~").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC,
+                                 04755);
+                }},
+            Act{Rule::kModes, "set_id_directory", SYS_mkdirat, End::kTrapped, Control::kNone,
+                [](const Target& t) {
+                  return syscall(SYS_mkdirat, AT_FDCWD, (t.path + "~").c_str(), 02755);
+                }},
+            Act{Rule::kModes, "set_id_of_open_file", SYS_fchmod, End::kTrapped, Control::kNone,
+                [](const Target&) { return syscall(SYS_fchmod, 0, 04755); }},
+            Act{Rule::kModes, "mode_that_no_filter_sees", SYS_openat2, End::kTrapped, Control::kComesBack,
+                [](const Target&) { return syscall(SYS_openat2, AT_FDCWD, nullptr, nullptr, 0); }},
+            Act{Rule::kModes, "mode_by_path", SYS_fchmodat, End::kTrapped, Control::kNone,
+                [](const Target& t) { return syscall(SYS_fchmodat, AT_FDCWD, t.path.c_str(), 0777); }},
+            Act{Rule::kModes, "device", SYS_mknodat, End::kTrapped, Control::kNone,
+                [](const Target& t) {
+                  return syscall(SYS_mknodat, AT_FDCWD, (t.path + "~").c_str(), S_IFIFO | 0600, 0);
+                }},
 };
 
 }  // namespace

@@ -14,8 +14,9 @@ struct Target {
   std::string path;   // a file of the broker's home
 };
 
-// The clauses of SPEC 1.3 that a system call could break.
-enum class Rule { kState, kMemory, kSignals, kPrograms, kSockets, kSandbox };
+// The clauses of SPEC 1.3 that a system call could break, and that no file is left by which others have the
+// rights of this user: whoever makes files has these calls, and no filter but one that judges the mode.
+enum class Rule { kState, kMemory, kSignals, kPrograms, kSockets, kSandbox, kModes };
 
 struct Act {
   Rule rule;

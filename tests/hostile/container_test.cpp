@@ -109,7 +109,8 @@ TEST_P(HostileContainer, ActsEndItByTheCauseThatIsNamed) {
 INSTANTIATE_TEST_SUITE_P(Rules, HostileContainer,
                          testing::Values(hostile::Rule::kState, hostile::Rule::kMemory,
                                          hostile::Rule::kSignals, hostile::Rule::kPrograms,
-                                         hostile::Rule::kSockets, hostile::Rule::kSandbox));
+                                         hostile::Rule::kSockets, hostile::Rule::kSandbox,
+                                         hostile::Rule::kModes));
 
 TEST(HostileContainerControl, AnHonestCallComesBackAndTheProcessEndsInPeace) {
   const Ended ended = turnBad("nothing", "/");

@@ -165,6 +165,10 @@ TEST_F(HostilePtyActs, CantLeaveItsSandbox) {
   SKIP_ACTS_IF_SANITIZED();
   expectRefused(hostile::Rule::kSandbox);
 }
+TEST_F(HostilePtyActs, CantLeaveItsRightsToOthers) {
+  SKIP_ACTS_IF_SANITIZED();
+  expectRefused(hostile::Rule::kModes);
+}
 
 // ---- the line: SPEC 1.4
 
