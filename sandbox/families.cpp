@@ -271,6 +271,22 @@ Family terminalInjection() {
   return family;
 }
 
+// Whatever the size of their arguments is said to be.
+Family fileSystemControls() {
+  constexpr std::uint64_t kTypeAndNumber = 0xffff;
+  constexpr std::uint64_t kType = 0xff00;
+  Family family{"fileSystemControls", {{SCMP_SYS(ioctl), {masked(1, kType, 0xbc00)}}}};  // bcachefs: all
+  // include/uapi/linux/btrfs.h: SNAP_CREATE, SUBVOL_CREATE, SNAP_DESTROY, their V2, SUBVOL_SETFLAGS,
+  // SET_RECEIVED_SUBVOL. fscrypt.h: SET_ENCRYPTION_POLICY, ADD and REMOVE_ENCRYPTION_KEY, the latter for all
+  // users. fsverity.h: ENABLE_VERITY.
+  constexpr std::uint64_t kEach[] = {0x9401, 0x940e, 0x940f, 0x9417, 0x9418, 0x941a, 0x9425,
+                                     0x943f, 0x6613, 0x6617, 0x6618, 0x6619, 0x6685};
+  for (const std::uint64_t each : kEach) {
+    family.calls.push_back({SCMP_SYS(ioctl), {masked(1, kTypeAndNumber, each)}});
+  }
+  return family;
+}
+
 Family personalities() {
   Family family{"personalities", {}};
   // A value is neither 0 nor all ones exactly if some bit differs from the highest one.

@@ -169,6 +169,10 @@ Family changingDirectory();
 
 // ioctl TIOCSTI and TIOCLINUX, compared on 32 bits: typing into the terminal of whoever shares it.
 Family terminalInjection();
+// ioctl() by which a file system makes trees, lets them go, or locks them, past every right to their names:
+// of btrfs and bcachefs (subvolumes, snapshots), fscrypt (keys and policies) and fs-verity. Sharing extents
+// (FICLONE and its kind), which has a number of btrfs's, is none of it.
+Family fileSystemControls();
 
 // personality with anything but 0 (PER_LINUX) and 0xffffffff (only ask)
 Family personalities();

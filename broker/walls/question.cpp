@@ -34,7 +34,7 @@ std::function<std::optional<explain::Supervised>(explain::Operation, const std::
                                     mounts ? session::Mounted::kYes : session::Mounted::kNo);
   return [names, mounts](explain::Operation operation,
                          const std::string& path) -> std::optional<explain::Supervised> {
-    if (mounts && operation == explain::Operation::kWrite) return std::nullopt;  // it hears nothing of that
+    if (mounts && operation == explain::Operation::kWrite) return std::nullopt;  // the mount says it first
     const auto refusal = names.judge(path, session::Change::kMake);
     if (!refusal || refusal->denial.source != session::DenialSource::kSupervisor) return std::nullopt;
     return explain::Supervised{refusal->error, "a protected name",

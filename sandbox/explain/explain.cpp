@@ -113,7 +113,7 @@ Explainer::Check Explainer::call(int number, std::initializer_list<std::uint64_t
 Explainer::Check Explainer::supervised(Operation operation, const Place& place) const {
   const bool creates = operation == Operation::kCreate;
   const bool asked = creates                          ? place.lastMissing
-                     : operation == Operation::kWrite ? place.error == 0 || place.lastMissing
+                     : operation == Operation::kWrite ? place.error == 0 && !S_ISDIR(place.mode)
                                                       : false;
   if (!scene_.supervisor || !asked || place.perProcess) return Check::pass();
   const std::optional<Supervised> said = scene_.supervisor(operation, place.path);

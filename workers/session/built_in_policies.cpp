@@ -24,19 +24,17 @@ sandbox::NamespacePosture allOf(const sandbox::Namespaces& wanted) {
   return posture;
 }
 
-// With a gofer, for either kind of workspace, and without.
+// With a gofer and without.
 void addCommand(std::vector<sandbox::SeccompPolicy>& policies, Network network,
                 const sandbox::NamespacePosture& namespaces, int abi) {
   CommandScope scope;
   scope.network = network;
   const sandbox::Policy plain = commandPolicy(scope, namespaces, abi);
   policies.push_back(sandbox::withSelfCheck(plain));
-  for (const ProtectedLinks links : {ProtectedLinks::kNone, ProtectedLinks::kSome}) {
-    sandbox::Policy heard = plain;
-    heard.seccomp = supervised(plain.seccomp, supervisionOf(network, namespaces, links, abi));
-    heard.seccomp.listenerTo = 0;  // whichever it will be
-    policies.push_back(sandbox::withSelfCheck(heard));
-  }
+  sandbox::Policy heard = plain;
+  heard.seccomp = supervised(plain.seccomp, supervisionOf(network, namespaces, abi));
+  heard.seccomp.listenerTo = 0;  // whichever it will be
+  policies.push_back(sandbox::withSelfCheck(heard));
 }
 
 }  // namespace

@@ -146,6 +146,8 @@ sandbox::SeccompPolicy commandCalls(Network network, const sandbox::NamespacePos
       refuse(families::administration(), EPERM, "the machine's own affairs"),
       refuse(families::fileHandles(), EPERM, "opens files without walking a path"),
       refuse(families::terminalInjection(), EPERM, "types into the terminal of whoever shares it"),
+      refuse(families::fileSystemControls(), EPERM,
+             "makes names, and locks files, that no rule of a file system's rights sees"),
       refuse(lineDisciplines(), EPERM, "loads a driver between terminal and program"),
       refuse(families::personalities(), EPERM, "changes what the kernel means by a call"),
       refuse(families::socketsBut(socketFamilies(network, namespaces, landlockAbi)), EACCES,

@@ -139,9 +139,24 @@ void FileCalls::refuse(const Caller& caller, const Refusal& refusal) const {
   setting_.listener.fail(caller.call().id, refusal.error);
 }
 
+std::optional<Refusal> FileCalls::judge(const Location& location, Change change) const {
+  const std::optional<std::string> directory = setting_.standing.directoryOf(location);
+  return directory ? setting_.names.judge(*directory, location.name, change) : GuardedNames::lost(change);
+}
+
+std::optional<Refusal> FileCalls::judge(int file, Change change) const {
+  const std::optional<std::string> path = setting_.standing.pathOf(file);
+  return path ? setting_.names.judge(*path, change) : GuardedNames::lost(change);
+}
+
+Change FileCalls::bringing(const Location& from) const {
+  const std::optional<std::string> directory = setting_.standing.directoryOf(from);
+  return directory ? setting_.names.bringing(*directory, from.name) : Change::kBring;
+}
+
 bool FileCalls::isRefused(const Caller& caller, const Location& location, Change change, bool exclusive) {
   if (isDots(location.name)) return false;  // the kernel makes, moves and removes nothing by these
-  const std::optional<Refusal> refusal = setting_.names.judge(location.directory, location.name, change);
+  const std::optional<Refusal> refusal = judge(location, change);
   if (!refusal) return false;
   // What is there is there: mkdir -p goes on.
   if (exclusive && exists(location)) {
@@ -170,6 +185,21 @@ void FileCalls::takeMask(const Caller& caller) {
 
 // ---- Names
 
+// A link comes by itself, or in a directory.
+bool FileCalls::mayBringLinks(const Location& from) const {
+  struct stat status {};
+  return fstatat(from.parent.get(), from.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+         (S_ISLNK(status.st_mode) || S_ISDIR(status.st_mode));
+}
+
+// Of a rename: what it brings.
+bool FileCalls::isRefusedAt(const Caller& caller, const Location& to, const Location& from) {
+  if (isRefused(caller, to, bringing(from), false)) return true;
+  const std::optional<std::string> directory = setting_.standing.directoryOf(from);
+  const bool fromGit = directory && setting_.names.isOfGit(*directory, from.name);
+  return !fromGit && mayBringLinks(from) && isRefused(caller, to, Change::kLink, false);
+}
+
 void FileCalls::makeDirectory(const Caller& caller, int directory, unsigned path, mode_t mode) {
   Location location;
   if (const int error = resolve(caller, directory, path, location); error != 0)
@@ -196,7 +226,8 @@ void FileCalls::makeLink(const Caller& caller, unsigned text, int directory, uns
   int error = caller.path(text, target);
   if (error == 0) error = resolve(caller, directory, path, location);
   if (error != 0) return setting_.listener.fail(caller.call().id, error);
-  if (isRefused(caller, location, Change::kBring, true)) return;
+  if (isRefused(caller, location, Change::kBring, true) || isRefused(caller, location, Change::kLink, true))
+    return;
   finish(caller, DeniedOperation::kCreate, location,
          symlinkat(target.c_str(), location.parent.get(), location.last().c_str()));
 }
@@ -218,14 +249,14 @@ void FileCalls::makeAlias(const Caller& caller, int from, unsigned fromPath, int
   if (error != 0) return setting_.listener.fail(caller.call().id, error);
   if (isRefused(caller, location, Change::kMake, true)) return;
   if (source.file) {
-    if (const auto refusal = setting_.names.judge(realPath(source.file.get()), Change::kAlias))
-      return refuse(caller, *refusal);
+    if (const auto refusal = judge(source.file.get(), Change::kAlias)) return refuse(caller, *refusal);
     const std::string own = "/proc/self/fd/" + std::to_string(source.file.get());
     return finish(
         caller, DeniedOperation::kCreate, location,
         linkat(AT_FDCWD, own.c_str(), location.parent.get(), location.last().c_str(), AT_SYMLINK_FOLLOW));
   }
   if (isRefused(caller, source, Change::kAlias, false)) return;
+  if (mayBringLinks(source) && isRefused(caller, location, Change::kLink, true)) return;
   finish(
       caller, DeniedOperation::kCreate, location,
       linkat(source.parent.get(), source.last().c_str(), location.parent.get(), location.last().c_str(), 0));
@@ -238,13 +269,8 @@ void FileCalls::move(const Caller& caller, int from, unsigned fromPath, int to, 
   int error = resolve(caller, from, fromPath, source);
   if (error == 0) error = resolve(caller, to, toPath, location);
   if (error != 0) return setting_.listener.fail(caller.call().id, error);
-  const auto bringing = [this](const Location& what) {
-    return setting_.names.bringing(what.directory, what.name);
-  };
-  if (isRefused(caller, source, Change::kRemove, false) ||
-      isRefused(caller, location, bringing(source), false))
-    return;
-  if ((flags & RENAME_EXCHANGE) != 0 && isRefused(caller, source, bringing(location), false)) return;
+  if (isRefused(caller, source, Change::kRemove, false) || isRefusedAt(caller, location, source)) return;
+  if ((flags & RENAME_EXCHANGE) != 0 && isRefusedAt(caller, source, location)) return;
   finish(caller, DeniedOperation::kCreate, location,
          syscall(SYS_renameat2, source.parent.get(), source.last().c_str(), location.parent.get(),
                  location.last().c_str(), flags));
@@ -272,7 +298,7 @@ void FileCalls::truncate(const Caller& caller) {
     location.file.reset(
         openat(location.parent.get(), location.last().c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (!location.file) return setting_.listener.fail(caller.call().id, errno);
-  } else if (const auto refusal = setting_.names.judge(realPath(location.file.get()), Change::kMake)) {
+  } else if (const auto refusal = judge(location.file.get(), Change::kMake)) {
     return refuse(caller, *refusal);
   }
   const std::string own = "/proc/self/fd/" + std::to_string(location.file.get());

@@ -11,6 +11,7 @@
 #include "workers/session/denial_table.h"
 #include "workers/session/guarded_names.h"
 #include "workers/session/location.h"
+#include "workers/session/standing.h"
 
 namespace factionos::session {
 
@@ -32,6 +33,7 @@ class FileCalls {
   struct Setting {
     const sandbox::NotifyListener& listener;
     const GuardedNames& names;
+    const Standing& standing;
     DenialTable& denials;
     Failures& failures;
     std::string terminal;  // of the session
@@ -72,9 +74,14 @@ class FileCalls {
   void bind(const Caller& caller);
 
   int resolve(const Caller& caller, int directory, unsigned path, Location& location);
+  [[nodiscard]] std::optional<Refusal> judge(const Location& location, Change change) const;
+  [[nodiscard]] std::optional<Refusal> judge(int file, Change change) const;
+  [[nodiscard]] Change bringing(const Location& from) const;
   // Answers and counts if it may not be.
   bool isRefused(const Caller& caller, const Location& location, Change change, bool exclusive);
   void refuse(const Caller& caller, const Refusal& refusal) const;
+  [[nodiscard]] bool mayBringLinks(const Location& from) const;
+  bool isRefusedAt(const Caller& caller, const Location& to, const Location& from);
   void finish(const Caller& caller, DeniedOperation operation, const Location& location, long result);
   void takeMask(const Caller& caller);
 

@@ -188,19 +188,25 @@ bool FileCalls::mayOpen(const Caller& caller, const Location& location, Opening&
       setting_.listener.fail(caller.call().id, EEXIST);
       return false;
     }
-    const std::optional<Refusal> refusal = setting_.names.judge(realPath(location.file.get()), Change::kMake);
+    const std::optional<Refusal> refusal = judge(location.file.get(), Change::kMake);
     if (refusal) refuse(caller, *refusal);
     return !refusal;
   }
   if (location.name == "." || location.name == "..") return true;
-  std::optional<Refusal> refusal = setting_.names.judge(location.directory, location.name, Change::kMake);
+  std::optional<Refusal> refusal = judge(location, Change::kMake);
   if (!refusal) return true;
   struct stat status {};
   const bool there = fstatat(location.parent.get(), location.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+  const bool missing = !there && errno == ENOENT;
   const bool exclusive = (opening.flags & O_EXCL) != 0;
   if (there && !exclusive && accessMode(opening.flags) == O_RDONLY && (opening.flags & O_TRUNC) == 0) {
     opening.flags &= ~O_CREAT;
     return true;
+  }
+  // Nobody's denial, and said here: in the next moment it may be there.
+  if ((opening.flags & O_CREAT) == 0 && (missing || (there && S_ISDIR(status.st_mode)))) {
+    setting_.listener.fail(caller.call().id, missing ? ENOENT : EISDIR);
+    return false;
   }
   if (there && !S_ISLNK(status.st_mode)) refusal->denial.operation = DeniedOperation::kWrite;
   if (there && exclusive && (opening.flags & O_CREAT) != 0) {

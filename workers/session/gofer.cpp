@@ -251,6 +251,7 @@ void tellWhatIsOwed() {
   sandbox::NotifyListener listener(std::move(descriptor));
   const sandbox::SeccompPolicy calls = commandCalls(scope.network, plan.namespaces, sandbox::landlockAbi());
   const GuardedNames names(scope.workspace, plan.paths, plan.namespaces.mount ? Mounted::kYes : Mounted::kNo);
+  const Standing standing(scope.workspace, plan.namespaces.mount ? Mounted::kYes : Mounted::kNo);
   Observer observer({*plan.denials,
                      scope.workspace,
                      plan.state,
@@ -260,7 +261,7 @@ void tellWhatIsOwed() {
                      plan.namespaces.mount,
                      keptPort(scope)});
   FileCalls files(
-      {listener, names, *plan.denials, observer, scope.terminal, leaderPid, kUsualMask, plan.line});
+      {listener, names, standing, *plan.denials, observer, scope.terminal, leaderPid, kUsualMask, plan.line});
   sandbox::LandlockPolicy asBefore;
   asBefore.files.scope = sandbox::FileScope::kUnrestricted;
   asBefore.scopes = {sandbox::Need::kOff, sandbox::Need::kOff};

@@ -22,6 +22,16 @@ bool isBelow(std::string_view path, std::string_view directory) {
   return path.size() > directory.size() && path.starts_with(directory) && path[directory.size()] == '/';
 }
 
+// A part of the path is a repository's directory: by its name, wherever it lies.
+bool hasGit(std::string_view path) {
+  while (!path.empty()) {
+    const std::string_view part = path.substr(0, path.find('/'));
+    if (part == ".git") return true;
+    path.remove_prefix(std::min(part.size() + 1, path.size()));
+  }
+  return false;
+}
+
 // What a path of the workspace is to a submodule or a linked work tree.
 enum class Place : std::uint8_t {
   kElsewhere,
@@ -85,7 +95,19 @@ std::optional<Refusal> GuardedNames::judge(std::string_view path, Change change)
   return isBelow(path, workspace_) ? judgeInside(path.substr(workspace_.size() + 1), change) : std::nullopt;
 }
 
+bool GuardedNames::isOfGit(std::string_view directory, std::string_view name) const {
+  const std::optional<std::string> path = inside(directory, name);
+  return path && hasGit(*path);
+}
+
 std::optional<Refusal> GuardedNames::judgeInside(std::string_view path, Change change) const {
+  // git writes its own files through a link as through any name: what it leads to would be what the command
+  // says, in the place of settings or anywhere else.
+  if (change == Change::kLink) {
+    const std::size_t slash = path.rfind('/');
+    if (slash == std::string_view::npos || !hasGit(path.substr(0, slash))) return std::nullopt;
+    return refusal({}, change, false, false);
+  }
   for (std::size_t end = path.find('/');; end = path.find('/', end + 1)) {
     const std::string_view part = path.substr(0, end);
     const bool itself = part.size() == path.size();

@@ -17,6 +17,7 @@ enum class Change : std::uint8_t {
   kMakeDirectory,  // an empty one
   kBring,          // by rename or as a link: what comes may be a whole tree, with anything in it
   kShift,          // by rename, too, from where names are kept as they are here
+  kLink,           // a symbolic link, or what may hold some, from where there may be any
   kRemove,         // or rename away
   kAlias,          // a second name for a file: who may write to it there changes it here
 };
@@ -43,6 +44,10 @@ class GuardedNames {
                                              Change change) const;
   // What a rename of this name is where it arrives.
   [[nodiscard]] Change bringing(std::string_view fromDirectory, std::string_view fromName) const;
+  // Whether it is a .git, or lies in one.
+  [[nodiscard]] bool isOfGit(std::string_view directory, std::string_view name) const;
+  // What is in the workspace, and nobody can tell where.
+  [[nodiscard]] static Refusal lost(Change change) { return refusal({}, change, false, false); }
   // Of an absolute real path.
   [[nodiscard]] std::optional<Refusal> judge(std::string_view path, Change change) const;
 

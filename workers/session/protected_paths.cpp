@@ -47,6 +47,7 @@ constexpr std::array kNames = {
     ProtectedName{".vscode", Guard::kReadOnly, "tasks and settings that name programs"},
     ProtectedName{".idea", Guard::kReadOnly, "run configurations"},
     ProtectedName{".devcontainer", Guard::kReadOnly, "commands that an editor runs"},
+    ProtectedName{".devcontainer.json", Guard::kReadOnly, "the same"},
     ProtectedName{".envrc", Guard::kReadOnly, "a shell script that direnv runs"},
     ProtectedName{".factionos", Guard::kReadOnly, "what changed files were before: undo is made of it"},
 };
@@ -132,7 +133,9 @@ class Finder {
 
   // A relative path is meant from the top of the work tree.
   void addHooks(const std::string& git, const GitConfig& config) {
-    for (const std::string& hooks : config.hooksPaths) {
+    for (const std::string& named : config.hooksPaths) {
+      // husky's own, which execute those that lie beside them.
+      const std::string hooks = named.ends_with("/_") ? parentOf(named) : named;
       add(hooks, Guard::kReadOnly);
       for (const std::string& tree : config.workTrees) add(below(below(git, tree), hooks), Guard::kReadOnly);
     }

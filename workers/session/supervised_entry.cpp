@@ -44,8 +44,7 @@ void enterSupervised(const sandbox::Policy& policy, const CommandScope& scope, c
     std::signal(SIGCHLD, SIG_DFL);
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     const bool filters = policy.seccomp.scope == sandbox::SeccompScope::kFiltered;
-    enterFilter(policy,
-                supervisionOf(scope.network, namespaces, scope.protectedLinks, sandbox::landlockAbi()),
+    enterFilter(policy, supervisionOf(scope.network, namespaces, sandbox::landlockAbi()),
                 filters ? theirs.get() : -1);
     // As whatever it would have executed.
     checked(Step::kDumpable, prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "dumpable_refused");

@@ -9,11 +9,8 @@ namespace factionos::session {
 
 namespace families = sandbox::families;
 
-Supervision supervisionOf(Network network, const sandbox::NamespacePosture& namespaces, ProtectedLinks links,
-                          int landlockAbi) {
-  return {.writes = !namespaces.mount,
-          .removals = !namespaces.mount || links == ProtectedLinks::kSome,
-          .sockets = mayUseUnixSockets(namespaces, landlockAbi),
+Supervision supervisionOf(Network network, const sandbox::NamespacePosture& namespaces, int landlockAbi) {
+  return {.sockets = mayUseUnixSockets(namespaces, landlockAbi),
           .hidden = namespaces.mount,
           .ports = network == Network::kFull};
 }
@@ -29,10 +26,8 @@ sandbox::SeccompPolicy supervised(sandbox::SeccompPolicy calls, const Supervisio
   calls.rules.push_back(notify(families::creationMask(), "the gofer makes files with the caller's"));
   calls.rules.push_back(notify(families::openingToRead(), "goes on; what a rule of ours denies is counted"));
   calls.rules.push_back(notify(families::executing(), "the same"));
-  if (supervision.writes)
-    calls.rules.push_back(notify(families::openingToWrite(), "no mount keeps protected files"));
-  if (supervision.removals)
-    calls.rules.push_back(notify(families::removingNames(), "no mount keeps protected links"));
+  calls.rules.push_back(notify(families::openingToWrite(), "the same: a mount goes with what it lies on"));
+  calls.rules.push_back(notify(families::removingNames(), "the same"));
   if (supervision.sockets)
     calls.rules.push_back(notify(families::binding(), "a socket's file is a name, too"));
   if (supervision.sockets || supervision.ports)

@@ -8,6 +8,7 @@
 #include <asm/termbits.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/fs.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <netinet/in.h>
@@ -80,6 +81,7 @@ TEST(Families, EveryFamilyIsNamedAndCompilesAlone) {
                                families::administration(),
                                families::fileHandles(),
                                families::terminalInjection(),
+                               families::fileSystemControls(),
                                families::personalities(),
                                families::setIdModes(),
                                families::openByStructure(),
@@ -183,6 +185,21 @@ TEST(Families, P28_TerminalInjectionIsComparedOn32Bits) {
   }
   EXPECT_TRUE(admits(program, SYS_ioctl, {0, TCGETS}));
   EXPECT_TRUE(admits(program, SYS_ioctl, {0, TIOCGWINSZ}));
+}
+
+TEST(Families, AFileSystemMakesNoTreesByItsOwnCalls) {
+  const Program program = denying(families::fileSystemControls());
+  // BTRFS_IOC_SUBVOL_CREATE, _SNAP_CREATE_V2, _SNAP_DESTROY, FS_IOC_ADD_ and _REMOVE_ENCRYPTION_KEY,
+  // _ENABLE_VERITY, BCH_IOCTL_SUBVOLUME_CREATE: as the kernel's headers have them.
+  for (const std::uint64_t request : {0x5000940eULL, 0x50009417ULL, 0x5000940fULL, 0xc0506617ULL,
+                                      0xc0406618ULL, 0x40806685ULL, 0x4028bc10ULL}) {
+    EXPECT_FALSE(admits(program, SYS_ioctl, {0, request})) << request;
+    EXPECT_FALSE(admits(program, SYS_ioctl, {0, request | (1ULL << 40)})) << request;
+  }
+  for (const std::uint64_t request :
+       {std::uint64_t{FICLONE}, std::uint64_t{FICLONERANGE}, std::uint64_t{FIDEDUPERANGE},
+        std::uint64_t{FS_IOC_GETFLAGS}, std::uint64_t{TCGETS}, std::uint64_t{FIONREAD}})
+    EXPECT_TRUE(admits(program, SYS_ioctl, {0, request})) << request;
 }
 
 TEST(Families, PersonalitiesBut0AndAllOnesAreRefused) {
