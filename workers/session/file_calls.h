@@ -1,5 +1,5 @@
-// Carries out, in the caller's stead, the calls that make or move names, or change files that no mount
-// guards. Each is resolved to a directory that is held open and one name in it, judged by those, and done on
+// Carries out, in the caller's stead, the calls that make, move or remove names, or open files for writing: a
+// mount guards those alone that nobody outside has replaced. Each is resolved to a directory that is held open and one name in it, judged by those, and done on
 // those: nothing that the caller, its threads or its links change meanwhile can lead it elsewhere. One after
 // the other, so that none of the session's own changes comes between.
 #pragma once
