@@ -167,6 +167,8 @@ void Look::addNewNames(DIR* stream, const std::string& path, std::vector<std::st
   std::ranges::sort(known);
   while (const dirent* entry = sandbox::nextEntry(stream)) {
     const std::string_view name = entry->d_name;
+    // libgit2, which is asked about new names alone, would take the folder for a repository and tell nothing.
+    if (name == ".git" && !path.empty()) seen.whole = false;
     if (name == ".git" || std::ranges::binary_search(known, name)) continue;
     seen.newNames.push_back(path + std::string(name));
   }

@@ -459,5 +459,29 @@ TEST(GitAttack, AFileThatOnlyLooksLikeOursStays) {
   EXPECT_EQ(World::read(repo.folder() + "/.factionos-put"), "mine\n");
 }
 
+// With a .git in it a folder of tracked files is one thing to libgit2: asked about a new name in it, it told
+// nothing, and the worktree counted as clean.
+TEST(GitAttack, UntrackedFilesBesideANestedRepositoryAreSeen) {
+  Repo repo;
+  repo.write("folder/tracked.txt", "x\n");
+  repo.write(".gitignore", "wt\n");
+  repo.commit("folder");
+  git(repo.folder(), {"worktree", "add", "-q", "wt", "-b", "side"});
+  const std::string tree = repo.folder() + "/wt";
+  git(repo.folder(), {"init", "-q", tree + "/folder"});
+  repo.write("wt/folder/mine.txt", "the only copy\n");
+  // No entry of the index is young: libgit2 would look into the folder for its sake.
+  const timespec old[] = {{1'600'000'000, 0}, {1'600'000'000, 0}};
+  utimensat(AT_FDCWD, (tree + "/folder/tracked.txt").c_str(), old, 0);
+  git(tree, {"status"});
+  {
+    GitWorker reader(repo.broker, tree, GitWorker::Access::READ, {repo.folder()});
+    EXPECT_EQ(reader.status(), porcelain(tree));
+  }
+  GitWorker worker(repo.broker, repo.folder(), GitWorker::Access::WRITE);
+  EXPECT_EQ(worker.change(removeTree("wt")), "not_clean/worktree/1");
+  EXPECT_EQ(World::read(tree + "/folder/mine.txt"), "the only copy\n");
+}
+
 }  // namespace
 }  // namespace factionos::test
