@@ -149,9 +149,18 @@ std::optional<Refusal> FileCalls::judge(int file, Change change) const {
   return path ? setting_.names.judge(*path, change) : GuardedNames::lost(change);
 }
 
+// A link comes by itself, or in a directory.
+bool FileCalls::mayBringLinks(const Location& from) const {
+  struct stat status {};
+  return fstatat(from.parent.get(), from.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+         (S_ISLNK(status.st_mode) || S_ISDIR(status.st_mode));
+}
+
 Change FileCalls::bringing(const Location& from) const {
   const std::optional<std::string> directory = setting_.standing.directoryOf(from);
-  return directory ? setting_.names.bringing(*directory, from.name) : Change::kBring;
+  const bool isOfGit = directory && setting_.names.isOfGit(*directory, from.name);
+  if (isOfGit) return setting_.names.bringing(*directory, from.name);
+  return mayBringLinks(from) ? Change::kLink : Change::kBring;
 }
 
 bool FileCalls::isRefused(const Caller& caller, const Location& location, Change change, bool exclusive) {
@@ -185,21 +194,6 @@ void FileCalls::takeMask(const Caller& caller) {
 
 // ---- Names
 
-// A link comes by itself, or in a directory.
-bool FileCalls::mayBringLinks(const Location& from) const {
-  struct stat status {};
-  return fstatat(from.parent.get(), from.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-         (S_ISLNK(status.st_mode) || S_ISDIR(status.st_mode));
-}
-
-// Of a rename: what it brings.
-bool FileCalls::isRefusedAt(const Caller& caller, const Location& to, const Location& from) {
-  if (isRefused(caller, to, bringing(from), false)) return true;
-  const std::optional<std::string> directory = setting_.standing.directoryOf(from);
-  const bool fromGit = directory && setting_.names.isOfGit(*directory, from.name);
-  return !fromGit && mayBringLinks(from) && isRefused(caller, to, Change::kLink, false);
-}
-
 void FileCalls::makeDirectory(const Caller& caller, int directory, unsigned path, mode_t mode) {
   Location location;
   if (const int error = resolve(caller, directory, path, location); error != 0)
@@ -226,8 +220,7 @@ void FileCalls::makeLink(const Caller& caller, unsigned text, int directory, uns
   int error = caller.path(text, target);
   if (error == 0) error = resolve(caller, directory, path, location);
   if (error != 0) return setting_.listener.fail(caller.call().id, error);
-  if (isRefused(caller, location, Change::kBring, true) || isRefused(caller, location, Change::kLink, true))
-    return;
+  if (isRefused(caller, location, Change::kLink, true)) return;
   finish(caller, DeniedOperation::kCreate, location,
          symlinkat(target.c_str(), location.parent.get(), location.last().c_str()));
 }
@@ -269,8 +262,10 @@ void FileCalls::move(const Caller& caller, int from, unsigned fromPath, int to, 
   int error = resolve(caller, from, fromPath, source);
   if (error == 0) error = resolve(caller, to, toPath, location);
   if (error != 0) return setting_.listener.fail(caller.call().id, error);
-  if (isRefused(caller, source, Change::kRemove, false) || isRefusedAt(caller, location, source)) return;
-  if ((flags & RENAME_EXCHANGE) != 0 && isRefusedAt(caller, source, location)) return;
+  if (isRefused(caller, source, Change::kRemove, false) ||
+      isRefused(caller, location, bringing(source), false))
+    return;
+  if ((flags & RENAME_EXCHANGE) != 0 && isRefused(caller, source, bringing(location), false)) return;
   finish(caller, DeniedOperation::kCreate, location,
          syscall(SYS_renameat2, source.parent.get(), source.last().c_str(), location.parent.get(),
                  location.last().c_str(), flags));

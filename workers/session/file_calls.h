@@ -1,7 +1,8 @@
 // Carries out, in the caller's stead, the calls that make, move or remove names, or open files for writing: a
-// mount guards those alone that nobody outside has replaced. Each is resolved to a directory that is held open and one name in it, judged by those, and done on
-// those: nothing that the caller, its threads or its links change meanwhile can lead it elsewhere. One after
-// the other, so that none of the session's own changes comes between.
+// mount guards those alone that nobody outside has replaced. Each is resolved to a directory that is held
+// open and one name in it, judged by those, and done on those: nothing that the caller, its threads or its
+// links change meanwhile can lead it elsewhere. One after the other, so that none of the session's own
+// changes comes between.
 #pragma once
 
 #include <string>
@@ -76,12 +77,12 @@ class FileCalls {
   int resolve(const Caller& caller, int directory, unsigned path, Location& location);
   [[nodiscard]] std::optional<Refusal> judge(const Location& location, Change change) const;
   [[nodiscard]] std::optional<Refusal> judge(int file, Change change) const;
+  // What a rename of this name is where it arrives.
   [[nodiscard]] Change bringing(const Location& from) const;
+  [[nodiscard]] bool mayBringLinks(const Location& from) const;
   // Answers and counts if it may not be.
   bool isRefused(const Caller& caller, const Location& location, Change change, bool exclusive);
   void refuse(const Caller& caller, const Refusal& refusal) const;
-  [[nodiscard]] bool mayBringLinks(const Location& from) const;
-  bool isRefusedAt(const Caller& caller, const Location& to, const Location& from);
   void finish(const Caller& caller, DeniedOperation operation, const Location& location, long result);
   void takeMask(const Caller& caller);
 

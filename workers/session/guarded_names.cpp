@@ -101,13 +101,6 @@ bool GuardedNames::isOfGit(std::string_view directory, std::string_view name) co
 }
 
 std::optional<Refusal> GuardedNames::judgeInside(std::string_view path, Change change) const {
-  // git writes its own files through a link as through any name: what it leads to would be what the command
-  // says, in the place of settings or anywhere else.
-  if (change == Change::kLink) {
-    const std::size_t slash = path.rfind('/');
-    if (slash == std::string_view::npos || !hasGit(path.substr(0, slash))) return std::nullopt;
-    return refusal({}, change, false, false);
-  }
   for (std::size_t end = path.find('/');; end = path.find('/', end + 1)) {
     const std::string_view part = path.substr(0, end);
     const bool itself = part.size() == path.size();
@@ -123,7 +116,13 @@ std::optional<Refusal> GuardedNames::judgeInside(std::string_view path, Change c
   const Place place = placeOf(path);
   // What was a part of a repository, where names are free, would become a repository's name in an area.
   const bool toArea = change == Change::kShift && isOneOf(kGitAreas, path.substr(path.rfind('/') + 1));
-  if (place == Place::kInSettings || (place == Place::kRepository && (change == Change::kBring || toArea)))
+  const bool brings = change == Change::kBring || change == Change::kLink;
+  if (place == Place::kInSettings || (place == Place::kRepository && (brings || toArea)))
+    return refusal({}, change, false, false);
+  // git writes its own files through a link as through any name: what it leads to would be what the command
+  // says, in the place of settings or anywhere else.
+  const std::size_t slash = path.rfind('/');
+  if (change == Change::kLink && slash != std::string_view::npos && hasGit(path.substr(0, slash)))
     return refusal({}, change, false, false);
   return std::nullopt;
 }
@@ -141,7 +140,8 @@ Refusal GuardedNames::refusal(std::string_view name, Change change, bool mounted
   if (!mounted) return {EACCES, denial};
   denial.source = DenialSource::kNamespace;
   if (change == Change::kAlias) return {EXDEV, denial};
-  const bool moved = change == Change::kBring || change == Change::kShift || change == Change::kRemove;
+  const bool moved = change == Change::kBring || change == Change::kLink || change == Change::kShift ||
+                     change == Change::kRemove;
   return {itself && moved ? EBUSY : EROFS, denial};
 }
 

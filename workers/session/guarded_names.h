@@ -17,7 +17,7 @@ enum class Change : std::uint8_t {
   kMakeDirectory,  // an empty one
   kBring,          // by rename or as a link: what comes may be a whole tree, with anything in it
   kShift,          // by rename, too, from where names are kept as they are here
-  kLink,           // a symbolic link, or what may hold some, from where there may be any
+  kLink,           // the same, and it is a symbolic link or may hold some, from where there may be any
   kRemove,         // or rename away
   kAlias,          // a second name for a file: who may write to it there changes it here
 };

@@ -24,10 +24,6 @@ Standing::Standing(std::string workspace, Mounted mounted)
     : workspace_(std::move(workspace)),
       byName_(mounted == Mounted::kYes || stat(workspace_.c_str(), &identity_) != 0) {}
 
-bool Standing::isWorkspace(const struct stat& status) const {
-  return areSame(status, identity_);
-}
-
 // Up from `directory`, across mounts, as Landlock goes.
 std::optional<std::string> Standing::placed(int directory, std::string path) const {
   if (byName_ || isWithin(path, workspace_)) return path;
@@ -36,7 +32,7 @@ std::optional<std::string> Standing::placed(int directory, std::string path) con
   sandbox::Fd held;
   std::size_t begin = path.size();  // of what lies below the directory that is looked at
   for (int level = 0; level < kMostLevels; ++level) {
-    if (isWorkspace(status)) return workspace_ + path.substr(begin);
+    if (areSame(status, identity_)) return workspace_ + path.substr(begin);
     sandbox::Fd above(openat(held ? held.get() : directory, "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
     struct stat next {};
     // In a directory that may not be searched the kernel lets nothing come to be.

@@ -26,7 +26,6 @@ class Standing {
   [[nodiscard]] std::optional<std::string> pathOf(int file) const;
 
  private:
-  [[nodiscard]] bool isWorkspace(const struct stat& status) const;
   [[nodiscard]] std::optional<std::string> placed(int directory, std::string path) const;
 
   std::string workspace_;
