@@ -5,6 +5,8 @@
 #include <charconv>
 #include <utility>
 
+#include <sys/stat.h>
+
 #include "workers/git/names.h"
 #include "workers/git/refusal.h"
 
@@ -154,6 +156,11 @@ bool parseLine(const std::vector<std::string_view>& line, ChangeSet& set) {
 }
 
 }  // namespace
+
+std::uint32_t canonicalMode(std::uint32_t mode) {
+  if ((mode & S_IFMT) != S_IFREG) return mode;
+  return (mode & S_IXUSR) != 0 ? GIT_FILEMODE_BLOB_EXECUTABLE : GIT_FILEMODE_BLOB;
+}
 
 ChangeSet inverse(const ChangeSet& set, std::string operation) {
   ChangeSet other = set;

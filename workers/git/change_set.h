@@ -12,6 +12,9 @@
 
 namespace factionos::git {
 
+// Of a file git knows whether its owner may execute it, and nothing else; its oldest trees hold more.
+std::uint32_t canonicalMode(std::uint32_t mode);
+
 // A tracked file at one place. Mode 0: it is not there.
 struct FileState {
   std::uint32_t mode = 0;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "sandbox/entries.h"
+#include "workers/git/change_set.h"
 #include "workers/git/files.h"
 #include "workers/git/filters.h"
 #include "workers/git/sparse.h"
@@ -147,11 +148,6 @@ schema::GitEdit editOf(git_delta_t status) {
     default:
       return schema::GitEdit::NONE;
   }
-}
-
-std::uint32_t canonicalMode(std::uint32_t mode) {
-  if ((mode & S_IFMT) != S_IFREG) return mode;
-  return (mode & S_IXUSR) != 0 ? GIT_FILEMODE_BLOB_EXECUTABLE : GIT_FILEMODE_BLOB;
 }
 
 void takeModesAsGitDoes(git_diff_options& options) {

@@ -25,8 +25,6 @@ struct Change {
 
 schema::GitEdit editOf(git_delta_t status);
 
-// Of a file git knows whether its owner may execute it, and nothing else; its oldest trees hold more.
-std::uint32_t canonicalMode(std::uint32_t mode);
 // For a difference between trees, or of one to the index: modes that git takes for the same are no
 // difference.
 void takeModesAsGitDoes(git_diff_options& options);

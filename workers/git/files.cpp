@@ -134,10 +134,14 @@ std::optional<std::string> readSmall(int directory, const std::string& path, std
   return text;
 }
 
+Identity identityOf(const struct stat& status) {
+  return {status.st_dev, status.st_ino};
+}
+
 std::optional<Identity> identityOf(int descriptor) {
   struct stat status {};
   if (descriptor < 0 || fstat(descriptor, &status) != 0) return std::nullopt;
-  return Identity{status.st_dev, status.st_ino};
+  return identityOf(status);
 }
 
 bool liesWithin(int directory, const std::vector<int>& roots) {

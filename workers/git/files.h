@@ -49,6 +49,7 @@ struct Identity {
   ino_t inode = 0;
   friend bool operator==(const Identity&, const Identity&) = default;
 };
+Identity identityOf(const struct stat& status);
 std::optional<Identity> identityOf(int descriptor);
 
 // Whether one of `roots` is `directory` or above it, judged by identity and not by path.

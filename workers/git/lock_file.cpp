@@ -32,7 +32,7 @@ bool areOne(int parent, const std::string& a, const std::string& b) {
   struct stat other {};
   return fstatat(parent, a.c_str(), &one, AT_SYMLINK_NOFOLLOW) == 0 &&
          fstatat(parent, b.c_str(), &other, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(one.st_mode) &&
-         one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+         identityOf(one) == identityOf(other);
 }
 
 void removeAllLeft(sandbox::Fd directory, const std::string& actionId, int depth) {

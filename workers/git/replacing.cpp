@@ -23,14 +23,19 @@ bool isSame(const timespec& one, const timespec& other) {
   return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
 }
 
+// As it was written, whatever it has been called since.
+bool isUntouched(const Stamp& now, const Stamp& then) {
+  return now.mode == then.mode && now.identity == then.identity && now.size == then.size &&
+         isSame(now.modified, then.modified);
+}
+
 enum class Place { kOwn, kTaken };  // a rename alone gives a file another time of change
 
 bool isStill(int parent, const std::string& name, const KnownFile& known, Place place) {
   const Stamp now = stampOf(parent, name);
   const Stamp& then = known.stamp;
   if (now.mode == 0 || now.mode != then.mode) return false;
-  if (then.settled && now.identity == then.identity && now.size == then.size &&
-      isSame(now.modified, then.modified) && (place == Place::kTaken || isSame(now.changed, then.changed)))
+  if (then.settled && isUntouched(now, then) && (place == Place::kTaken || isSame(now.changed, then.changed)))
     return true;
   return known.hasItsContent(parent, name);
 }
@@ -53,9 +58,8 @@ Stamp stampOf(int parent, const std::string& name) {
   clock_gettime(CLOCK_REALTIME_COARSE, &now);
   struct stat status {};
   if (fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return {};
-  return {status.st_mode, {status.st_dev, status.st_ino},
-          status.st_size, status.st_mtim,
-          status.st_ctim, isBefore(status.st_mtim, now) && isBefore(status.st_ctim, now)};
+  return {status.st_mode, identityOf(status), status.st_size,
+          status.st_mtim, status.st_ctim,     isBefore(status.st_mtim, now) && isBefore(status.st_ctim, now)};
 }
 
 bool isStill(int parent, const std::string& name, const KnownFile& known) {
@@ -87,9 +91,7 @@ void replace(int parent, const std::string& fresh, const std::string& name, cons
   if (isStill(parent, aside, known, Place::kTaken)) return mustWrite(unlinkat(parent, aside.c_str(), 0) == 0);
   if (renameat2(parent, aside.c_str(), parent, name.c_str(), RENAME_EXCHANGE) != 0)
     giveBack(parent, name, aside);
-  const Stamp back = stampOf(parent, aside);
-  const bool isOurs = back.mode == ours.mode && back.identity == ours.identity && back.size == ours.size &&
-                      isSame(back.modified, ours.modified);
+  const bool isOurs = isUntouched(stampOf(parent, aside), ours);
   if (!isOurs || unlinkat(parent, aside.c_str(), 0) != 0) throw Refusal{"would_overwrite", "kept_aside"};
   refuseEdited();
 }

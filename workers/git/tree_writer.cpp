@@ -290,7 +290,7 @@ std::uint32_t TreeWriter::readAt(int parent, const std::string& name, const std:
   if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
     throw Refusal{"not_readable", "file"};
   content = cleaned(repository_, path, readAll(file.get(), static_cast<std::size_t>(status.st_size)));
-  return (status.st_mode & S_IXUSR) != 0 ? GIT_FILEMODE_BLOB_EXECUTABLE : GIT_FILEMODE_BLOB;
+  return canonicalMode(status.st_mode);
 }
 
 FileState TreeWriter::stateAt(int parent, const std::string& name, const std::string& path) const {
