@@ -64,6 +64,23 @@ class Box {
   Broker broker;
 };
 
+inline std::string inWorkspace(const Box& box, const std::string& name) {
+  return box.world().workspace + "/" + name;
+}
+
+// On this machine, as the broker's user.
+inline std::string host(const std::string& line) {
+  FILE* pipe = popen((line + " 2>&1").c_str(), "r");
+  std::string output(4096, '\0');
+  output.resize(fread(output.data(), 1, output.size(), pipe));
+  pclose(pipe);
+  return output;
+}
+
+inline std::string git(const Box& box, const std::string& line) {
+  return host("git -C " + box.world().workspace + " -c user.name=x -c user.email=x@y " + line);
+}
+
 class Listener {
  public:
   explicit Listener(const std::string& path) : Listener(AF_UNIX, SOCK_STREAM) {
