@@ -92,6 +92,9 @@ void mustBeClean(const Planning& planning);
 // directory is not it: "not_this_worktree"; a merge or the like is "underway" in it; or it holds anything
 // that is in no commit, or of submodules: "not_clean".
 LinkedTree judgedWorktree(const Opened& opened, const WorktreeRow& row, Patience& patience);
+// What would stop a worktree of that commit in the middle: denied "path_protected", "filter_attribute",
+// "invalid" for a name that must not be written, "too_large". How many files it has.
+std::uint32_t judgedNewWorktree(const Planning& planning, const git_oid& commit);
 // From one commit to another, in order of paths. Denied "too_large" above kMostTouched.
 std::vector<FileEdit> differenceOf(const Planning& planning, const git_oid& from, const git_oid& to);
 // Denied "checked_out_elsewhere" where a working tree, this one too, is on that branch; but the linked one of

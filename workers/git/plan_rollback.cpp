@@ -88,6 +88,22 @@ void judgeBranches(const Planning& planning, const Plan& plan) {
   }
 }
 
+// As judged as one that is asked for: since it was removed its branch may have gone, gone on or come to be
+// checked out.
+void judgeNewWorktree(const Planning& planning, Plan& plan) {
+  const WorktreeEdit& edit = *plan.set.worktree;
+  std::string commit = edit.head;
+  if (commit.starts_with(kSymbolic)) {
+    const std::string branch = commit.substr(kSymbolic.size());
+    mustBeNowhereElse(planning, branch, edit.name);
+    const auto made = std::ranges::find(plan.set.refs, branch, &RefEdit::name);  // comes back with it
+    commit = made != plan.set.refs.end() ? made->after : refStateOf(planning.opened.repository, branch);
+  }
+  if (commit.empty()) throw Refusal{"state_moved", "refs_have_moved_on", "1"};
+  plan.files += judgedNewWorktree(planning, oidOf(commit));
+  plan.basis += commit + '\n';
+}
+
 void judgeWorktree(const Planning& planning, Plan& plan) {
   auto& edit = plan.set.worktree;
   if (isProtected(planning, edit->directory)) throw Refusal{"path_protected", "directory"};
@@ -101,6 +117,8 @@ void judgeWorktree(const Planning& planning, Plan& plan) {
     plan.basis += plan.removed->basis();
   } else if (row != rows.end() || planning.writer().at(edit->directory) != TreeWriter::There::kNothing) {
     throw Refusal{"exists", "directory"};  // somebody made it since
+  } else {
+    judgeNewWorktree(planning, plan);
   }
 }
 
@@ -135,9 +153,9 @@ Plan planRollback(const Planning& planning, schema::GitRollback::Reader request)
   if (kept->operation != "commit") judgeBranches(planning, plan);  // the first one's goes with it
   mustBeFree(planning, plan.set.files);
   mustNotOverwrite(planning, plan.set.files);
+  plan.files = static_cast<std::uint32_t>(std::max(plan.set.index.size(), plan.set.files.size()));
   if (plan.set.worktree) judgeWorktree(planning, plan);
   if (plan.set.empty()) throw Refusal{"nothing_to_do", "rollback"};
-  plan.files = static_cast<std::uint32_t>(std::max(plan.set.index.size(), plan.set.files.size()));
   if (plan.removed) plan.files += plan.removed->files;
   for (const FileEdit& file : plan.set.files) plan.basis += file.path + '\n';
   return plan;

@@ -60,14 +60,20 @@ Fresh makeFresh(int base, const std::string& path) {
   mustWrite(static_cast<bool>(fresh.parent));
   if (!makeDirectory(fresh.parent.get(), fresh.leaf)) throw Refusal{"exists", "directory"};
   fresh.directory = openBeneath(fresh.parent.get(), fresh.leaf, O_RDONLY | O_DIRECTORY);
-  mustWrite(static_cast<bool>(fresh.directory));
+  if (!fresh.directory) {
+    const int why = errno;
+    unlinkat(fresh.parent.get(), fresh.leaf.c_str(), AT_REMOVEDIR);
+    errno = why;
+    mustWrite(false);
+  }
   return fresh;
 }
 
-git_oid commitOfHead(git_repository* repository, const std::string& head) {
-  const std::string state =
-      head.starts_with(kSymbolic) ? refStateOf(repository, head.substr(kSymbolic.size())) : head;
-  return oidOf(state);
+// Of the commit that a worktree's HEAD is on.
+Tree treeOfHead(git_repository* repository, const std::string& head) {
+  return treeOf(
+      repository,
+      oidOf(head.starts_with(kSymbolic) ? refStateOf(repository, head.substr(kSymbolic.size())) : head));
 }
 
 struct Filling {
@@ -99,9 +105,8 @@ int fillOne(const char* root, const git_tree_entry* entry, void* payload) {
   }
 }
 
-void populate(const Opened& opened, const WorktreeEdit& edit, int directory, const std::string& admin,
+void populate(const Opened& opened, const Tree& tree, int directory, const std::string& admin,
               const std::string& mark) {
-  const Tree tree = treeOf(opened.repository, commitOfHead(opened.repository, edit.head));
   const std::string path = opened.place.commonDir.path + "/" + admin + "/index";
   const Index index = make<Index>(git_index_open, path.c_str());
   Filling filling{opened.repository, TreeWriter(opened.repository, directory, mark), index.get()};
@@ -114,7 +119,6 @@ void populate(const Opened& opened, const WorktreeEdit& edit, int directory, con
 struct Removing {
   TreeWriter writer;
   std::set<std::string> folders = {};  // tidied
-  std::exception_ptr failure = nullptr;
 };
 
 int removeOne(const char* root, const git_tree_entry* entry, void* payload) {
@@ -130,9 +134,7 @@ int removeOne(const char* root, const git_tree_entry* entry, void* payload) {
     if (now.there() && now == made) removing.writer.remove(path, {made, stamp});
     // Where it had not come to be yet, the directories made for it go; of a submodule there is but one.
     if (!now.there()) removing.writer.removeDirectories(path);
-  } catch (const Refusal&) {  // it is no file of ours
-  } catch (...) {
-    removing.failure = std::current_exception();
+  } catch (...) {  // it is no file of ours, or it can't be told, and stays
   }
   return 0;
 }
@@ -142,15 +144,15 @@ std::string dotGitOf(const Opened& opened, const WorktreeEdit& edit) {
 }
 
 // Files that are what they were made as go, and the directory where that leaves it empty; what else lies
-// there is somebody's.
-void removeMade(const Opened& opened, const WorktreeEdit& edit, const Fresh& made, const std::string& mark) {
+// there is somebody's. `tree`: none where nobody can tell any more what was made; then the files stay. As far
+// as it goes: what can't be removed keeps nothing else from going.
+void removeMade(const Opened& opened, const WorktreeEdit& edit, const Tree& tree, const Fresh& made,
+                const std::string& mark) {
   const std::string name = dotGitOf(opened, edit);
   const auto text = made.directory ? readSmall(made.directory.get(), ".git", name.size()) : std::nullopt;
   if (text && name.starts_with(*text)) {
     Removing removing{TreeWriter(opened.repository, made.directory.get(), mark)};
-    const Tree tree = treeOf(opened.repository, commitOfHead(opened.repository, edit.head));
-    must(git_tree_walk(tree.get(), GIT_TREEWALK_POST, removeOne, &removing));
-    if (removing.failure) std::rethrow_exception(removing.failure);
+    if (tree) git_tree_walk(tree.get(), GIT_TREEWALK_POST, removeOne, &removing);
     unlinkat(made.directory.get(), ".git", 0);
   }
   if (made.parent) unlinkat(made.parent.get(), made.leaf.c_str(), AT_REMOVEDIR);
@@ -202,7 +204,9 @@ int judgeOne(const char* root, const git_tree_entry* entry, void* payload) {
   }
 }
 
-std::size_t judgedFiles(const Planning& planning, const git_oid& commit) {
+}  // namespace
+
+std::uint32_t judgedNewWorktree(const Planning& planning, const git_oid& commit) {
   const Tree tree = treeOf(planning.opened.repository, commit);
   Judging judging{planning, commit, make<Index>(git_index_new), planning.writer()};
   const int error = git_tree_walk(tree.get(), GIT_TREEWALK_PRE, judgeOne, &judging);
@@ -210,10 +214,8 @@ std::size_t judgedFiles(const Planning& planning, const git_oid& commit) {
   must(error);
   if (judging.protectedFiles > 0)
     throw Refusal{"path_protected", "files", std::to_string(judging.protectedFiles)};
-  return judging.files;
+  return static_cast<std::uint32_t>(judging.files);
 }
-
-}  // namespace
 
 Plan planWorktreeAdd(const Planning& planning, schema::GitWorktreeAdd::Reader request) {
   Plan plan;
@@ -240,7 +242,7 @@ Plan planWorktreeAdd(const Planning& planning, schema::GitWorktreeAdd::Reader re
     plan.set.refs.push_back({full, {}, commit});
   }
   plan.set.worktree = {WorktreeEdit::What::kAdd, name, directory, std::string(kSymbolic) + full};
-  plan.files = static_cast<std::uint32_t>(judgedFiles(planning, oidOf(commit)));
+  plan.files = judgedNewWorktree(planning, oidOf(commit));
   plan.basis = commit;
   return plan;
 }
@@ -249,6 +251,7 @@ Plan planWorktreeAdd(const Planning& planning, schema::GitWorktreeAdd::Reader re
 void addWorktree(const Opened& opened, const WorktreeEdit& edit, const std::string& mark) {
   const std::string admin = "worktrees/" + edit.name;
   const std::string path = opened.place.workTree.path + "/" + edit.directory;
+  const Tree tree = treeOfHead(opened.repository, edit.head);  // by which it would go as well
   const Fresh private_ = makeFresh(opened.place.commonDir.handle.get(), admin);
   std::optional<Fresh> made;
   try {
@@ -258,12 +261,13 @@ void addWorktree(const Opened& opened, const WorktreeEdit& edit, const std::stri
     writeFile(private_.directory.get(), "HEAD", edit.head + "\n");
     made = makeFresh(opened.workTree(), edit.directory);
     writeFile(made->directory.get(), ".git", dotGitOf(opened, edit));
-    populate(opened, edit, made->directory.get(), admin, mark);
+    populate(opened, tree, made->directory.get(), admin, mark);
     mustWrite(unlinkat(private_.directory.get(), markOf(mark).c_str(), 0) == 0);
   } catch (...) {
-    if (made) removeMade(opened, edit, *made, mark);
+    const std::exception_ptr why = std::current_exception();
+    if (made) removeMade(opened, edit, tree, *made, mark);
     removeKept(private_.parent.get(), private_.leaf, private_.directory);
-    throw;
+    std::rethrow_exception(why);
   }
 }
 
@@ -288,7 +292,12 @@ void tidyNewWorktree(const Opened& opened, const WorktreeEdit& edit, const std::
   const auto [above, leaf] = splitOf(edit.directory);
   Fresh made{openBeneath(opened.workTree(), above, O_RDONLY | O_DIRECTORY), leaf, {}};
   if (made.parent) made.directory = openBeneath(made.parent.get(), leaf, O_RDONLY | O_DIRECTORY);
-  removeMade(opened, edit, made, mark);
+  Tree tree;
+  try {
+    tree = treeOfHead(opened.repository, edit.head);
+  } catch (const Refusal&) {  // its branch is gone
+  }
+  removeMade(opened, edit, tree, made, mark);
   removeKept(common, admin, half);
 }
 
