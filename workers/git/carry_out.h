@@ -34,7 +34,7 @@ schema::GitVerdict reconcile(const Opened& opened, const std::string& actionId);
 
 // ---- Its parts (worktree_change.cpp, worktree_removal.cpp, transfer.cpp).
 void addWorktree(const Opened& opened, const WorktreeEdit& edit, const std::string& mark);
-// Judges it once more when it has been given another name. Throws Refusal as judgedWorktree() does, and then
+// Judges it once more when it has been given another name. Throws Refusal as addRemoval() does, and then
 // it has its name again; or "not_this_worktree", "kept_aside" where something else has that by then.
 void removeWorktree(const Opened& opened, LinkedTree& tree, const std::string& actionId, Patience& patience);
 // The rest of what removeWorktree() began and was cut off in. Where it had not begun to remove anything, what

@@ -88,10 +88,11 @@ std::string headStateOf(git_repository* repository);  // "ref: refs/heads/main" 
 std::string labelOf(std::string_view what, std::string_view name);
 // What HEAD, index and working tree hold is one and the same, untracked files aside. Else denied "not_clean".
 void mustBeClean(const Planning& planning);
-// That linked worktree, held, so that what is removed is what was judged. Denied where it is "locked"; its
-// directory is not it: "not_this_worktree"; a merge or the like is "underway" in it; or it holds anything
-// that is in no commit, or of submodules: "not_clean".
-LinkedTree judgedWorktree(const Opened& opened, const WorktreeRow& row, Patience& patience);
+// To a plan whose change set has its removal: that linked worktree, held, so that what is removed is what was
+// judged, and what its HEAD is. Denied where it is "locked"; its directory is not it: "not_this_worktree"; a
+// merge or the like is "underway" in it; or it holds anything that is in no commit, or of submodules:
+// "not_clean".
+void addRemoval(const Planning& planning, const WorktreeRow& row, Plan& plan);
 // What would stop a worktree of that commit in the middle: denied "path_protected", "filter_attribute",
 // "invalid" for a name that must not be written, "too_large". How many files it has.
 std::uint32_t judgedNewWorktree(const Planning& planning, const git_oid& commit);

@@ -113,8 +113,7 @@ void judgeWorktree(const Planning& planning, Plan& plan) {
   if (there == (edit->what == WorktreeEdit::What::kAdd)) {
     edit.reset();
   } else if (there) {
-    plan.removed = judgedWorktree(planning.opened, *row, planning.patience);
-    plan.basis += plan.removed->basis();
+    addRemoval(planning, *row, plan);
   } else if (row != rows.end() || planning.writer().at(edit->directory) != TreeWriter::There::kNothing) {
     throw Refusal{"exists", "directory"};  // somebody made it since
   } else {

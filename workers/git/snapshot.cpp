@@ -51,6 +51,14 @@ git_oid objectFor(git_repository* repository, const ChangeSet& set) {
   return tree;
 }
 
+// Of one that is on no branch nothing else may hold the commit. Empty where there is none; a reference to
+// what is not there would be broken.
+std::string heldByWorktree(git_repository* repository, const ChangeSet& set) {
+  if (!set.worktree || set.worktree->head.size() != GIT_OID_HEXSZ) return {};
+  const git_oid id = oidOf(set.worktree->head);
+  return find<Commit>(git_commit_lookup, repository, &id) ? set.worktree->head : std::string();
+}
+
 bool isActionId(std::string_view id) {
   constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
   constexpr std::size_t kLongest = 40;
@@ -121,6 +129,8 @@ git_oid keepSnapshot(git_repository* repository, int commonDir, const RefWriter&
     if (ref.before.size() != GIT_OID_HEXSZ || ref.before == hexOf(head)) continue;
     kept.push_back({refOf(actionId, "before/" + ref.name), ref.before});
   }
+  if (const std::string commit = heldByWorktree(repository, set); !commit.empty())
+    kept.push_back({refOf(actionId, "worktree"), commit});
   kept.push_back({refOf(actionId, "change"), hexOf(object)});  // last: with it the action has begun
   refs.bring(kept, together.waiting());
   return object;

@@ -237,6 +237,8 @@ std::string LinkedTree::basis() const {
   return text + '\n';
 }
 
+namespace {
+
 LinkedTree judgedWorktree(const Opened& opened, const WorktreeRow& row, Patience& patience) {
   if (row.locked) throw Refusal{"locked", "worktree"};
   LinkedTree tree = held(opened, row);
@@ -247,6 +249,16 @@ LinkedTree judgedWorktree(const Opened& opened, const WorktreeRow& row, Patience
       locate(row.path, {tree.directory.get(), workspace.handle.get(), opened.place.commonDir.handle.get()});
   tree.files = mustHoldNothing(tree, patience);
   return tree;
+}
+
+}  // namespace
+
+void addRemoval(const Planning& planning, const WorktreeRow& row, Plan& plan) {
+  plan.removed = judgedWorktree(planning.opened, row, planning.patience);
+  // As it is by now, so that it comes back to that.
+  plan.set.worktree->head =
+      row.branch.empty() ? row.commit : std::string(kSymbolic) + std::string(kHeads) + row.branch;
+  plan.basis += row.commit + '\n' + row.directory + '\n' + plan.removed->basis();
 }
 
 Plan planWorktreeRemove(const Planning& planning, schema::GitWorktreeRemove::Reader request) {
@@ -260,12 +272,9 @@ Plan planWorktreeRemove(const Planning& planning, schema::GitWorktreeRemove::Rea
     if (row.directory.empty() || row.directory == ".") throw Refusal{"scope_violation", "worktree"};
     const std::string directory = checkedPath(row.directory);
     if (isProtected(planning, directory)) throw Refusal{"path_protected", "directory"};
-    plan.removed = judgedWorktree(planning.opened, row, planning.patience);
-    const std::string head =
-        row.branch.empty() ? row.commit : std::string(kSymbolic) + std::string(kHeads) + row.branch;
-    plan.set.worktree = {WorktreeEdit::What::kRemove, name, directory, head};
+    plan.set.worktree = {WorktreeEdit::What::kRemove, name, directory, {}};
+    addRemoval(planning, row, plan);
     plan.files = plan.removed->files;
-    plan.basis = row.commit + '\n' + directory + '\n' + plan.removed->basis();
     plan.notes.emplace_back("ignored_files_are_not_kept");
     return plan;
   }

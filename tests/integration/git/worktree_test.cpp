@@ -95,5 +95,40 @@ TEST(GitWorktree, ComesBackAsOneThatIsAskedFor) {
   expectWhole(with.folder);
 }
 
+// Nothing else holds what was committed there on no branch: neither a branch nor, with the worktree, its log.
+TEST(GitWorktree, OnNoBranchKeepsItsCommitsWhenItGoes) {
+  for (const bool byRollback : {false, true}) {
+    WithSide with;
+    const std::string tree = with.folder + "/wt";
+    ASSERT_EQ(with.worker.change(addTree("wt", "wt", "side")), "");
+    const std::string added = with.worker.lastAction;
+    git(tree, {"checkout", "-q", "--detach"});
+    with.repo.write("wt/kept.txt", "on no branch\n");
+    git(tree, {"commit", "-q", "-a", "-m", "on no branch"});
+    const std::string commit = tip(tree);
+    ASSERT_EQ(byRollback ? with.worker.rollback(added) : with.worker.change(removeTree("wt")), "");
+    const std::string removed = with.worker.lastAction;
+    git(with.folder, {"gc", "-q", "--prune=now"});
+    EXPECT_EQ(with.worker.rollback(removed), "");
+    EXPECT_EQ(branchNow(tree), "HEAD");
+    EXPECT_EQ(tip(tree), commit);
+    EXPECT_EQ(World::read(tree + "/kept.txt"), "on no branch\n");
+    EXPECT_EQ(porcelain(tree), std::vector<std::string>());
+    expectWhole(with.folder);
+  }
+}
+
+// Its folder is gone, and the commit with it: nothing refers to what is not there.
+TEST(GitWorktree, WhoseCommitIsGoneGoesAndBreaksNothing) {
+  WithSide with;
+  git(with.folder, {"worktree", "add", "-q", "--detach", "wt"});
+  fs::remove_all(with.folder + "/wt");
+  with.repo.write(".git/worktrees/wt/HEAD", std::string(40, '1') + "\n");
+  ASSERT_EQ(with.worker.change(removeTree("wt")), "");
+  expectWhole(with.folder);
+  EXPECT_EQ(with.worker.rollback(with.worker.lastAction), "not_found/object_or_ref");
+  EXPECT_FALSE(World::exists(with.folder + "/.git/worktrees/wt"));
+}
+
 }  // namespace
 }  // namespace factionos::test
