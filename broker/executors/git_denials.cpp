@@ -188,6 +188,13 @@ constexpr std::array kRows{
     DenialRow{
         "not_clean", "submodules", ProblemCode::CHANGE_REFUSED,
         "The worktree has submodules, whose files and commits would go with it. Use your own git for it."},
+    DenialRow{"not_clean", "nested_worktree", ProblemCode::CHANGE_REFUSED,
+              "Another worktree, or the repository itself, lies in this one and would go with it; remove or "
+              "move that first."},
+    DenialRow{"not_clean", "nested_repository", ProblemCode::CHANGE_REFUSED,
+              "Repositories of their own that lie in the worktree, maybe in folders that are ignored, and "
+              "would go with it: ",
+              "; remove or move them first."},
     DenialRow{"not_clean", "", ProblemCode::CHANGE_REFUSED,
               "Files with changes that no commit holds: ", "; commit them first."},
     DenialRow{"would_overwrite", "edited", ProblemCode::CHANGE_REFUSED,

@@ -147,24 +147,73 @@ LinkedTree held(const Opened& opened, const WorktreeRow& row) {
   return tree;
 }
 
-// Folders that can't be looked into, ignored ones aside: to git and to libgit2 they hold nothing.
-std::size_t closedFolders(const Opened& opened, const std::string& folder, Patience& patience) {
+// What git and libgit2 don't tell of the folders of a working tree.
+struct Folders {
+  std::size_t closed = 0;  // that can't be looked into, ignored ones aside: to those two they hold nothing
+  std::size_t repositories =
+      0;  // somebody's, with commits that may lie nowhere else; in ignored ones as well
+};
+
+// Those that are ignored, one after the other: they may be many, and deep. One that can't be looked into is
+// no reason to keep the others, as a cache's.
+void lookIntoIgnored(const Opened& opened, std::string first, Patience& patience, Folders& found) {
+  for (std::vector<std::string> left = {std::move(first)}; !left.empty();) {
+    const std::string folder = std::move(left.back());
+    left.pop_back();
+    if (patience.over()) throw Refusal{"timed_out", "worktree"};
+    const sandbox::DirectoryStream stream =
+        sandbox::streamOf(openBeneath(opened.workTree(), folder, O_RDONLY | O_DIRECTORY));
+    int parts = 0;  // of a bare one, by which git knows it
+    while (const dirent* entry = stream ? sandbox::nextEntry(stream.get()) : nullptr) {
+      const std::string_view name = entry->d_name;
+      if (name == ".git") ++found.repositories;
+      if (name == "HEAD" || name == "objects" || name == "refs") ++parts;
+      if (name != ".git" && (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN))
+        left.push_back(folder + "/" + entry->d_name);
+    }
+    if (parts == 3) ++found.repositories;
+  }
+}
+
+void lookInto(const Opened& opened, const std::string& folder, Patience& patience, Folders& found) {
   if (patience.over()) throw Refusal{"timed_out", "worktree"};
   const sandbox::DirectoryStream stream =
       sandbox::streamOf(openBeneath(opened.workTree(), folder, O_RDONLY | O_DIRECTORY));
-  if (!stream) return errno == ENOENT ? 0 : 1;
-  std::size_t count = 0;
+  if (!stream) {
+    if (errno != ENOENT) ++found.closed;
+    return;
+  }
   while (const dirent* entry = sandbox::nextEntry(stream.get())) {
-    if (std::string_view(entry->d_name) == ".git") continue;
+    if (std::string_view(entry->d_name) == ".git") {
+      if (folder != ".") ++found.repositories;
+      continue;
+    }
     struct stat status {};
     const bool told = fstatat(dirfd(stream.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0;
     if (told ? !S_ISDIR(status.st_mode) : errno == ENOENT) continue;
     const std::string path = folder == "." ? entry->d_name : folder + "/" + entry->d_name;
     int ignored = 0;
     must(git_ignore_path_is_ignored(&ignored, opened.repository, path.c_str()));
-    if (ignored == 0) count += told ? closedFolders(opened, path, patience) : 1;
+    if (ignored != 0) {
+      lookIntoIgnored(opened, path, patience, found);
+    } else if (told) {
+      lookInto(opened, path, patience, found);
+    } else {
+      ++found.closed;
+    }
   }
-  return count;
+}
+
+// What lies below it would go with it: another of this repository's worktrees, whatever can be seen of it,
+// and the repository itself, which may lie in one that was made elsewhere.
+void mustHoldNoWorktree(const Opened& opened, const LinkedTree& tree, const WorktreeRow& row) {
+  const auto liesBelow = [&row](const WorktreeRow& other) {
+    return other.path.starts_with(row.path + "/") && (!other.missing || other.locked);
+  };
+  const auto rows = worktrees(opened);
+  if (std::ranges::any_of(rows, liesBelow) ||
+      liesWithin(opened.place.commonDir.handle.get(), {tree.directory.get()}))
+    throw Refusal{"not_clean", "nested_worktree"};
 }
 
 // The repositories of its submodules lie in what the repository keeps of it, with commits that may be nowhere
@@ -210,8 +259,12 @@ std::uint32_t mustHoldNothing(const LinkedTree& tree, Patience& patience) {
       repository.get(), index.get(), {schema::Untracked::ALL, other.workTree(), {}}, patience,
       [&changed](const Change&) { ++changed; }, [&changed](std::string_view) { ++changed; });
   if (walk == Walk::kCutShort) throw Refusal{"timed_out", "worktree"};
-  changed += closedFolders(other, ".", patience);
+  Folders folders;
+  lookInto(other, ".", patience, folders);
+  changed += folders.closed;
   if (changed > 0) throw Refusal{"not_clean", "worktree", std::to_string(changed)};
+  if (folders.repositories > 0)
+    throw Refusal{"not_clean", "nested_repository", std::to_string(folders.repositories)};
   return static_cast<std::uint32_t>(git_index_entrycount(index.get()));
 }
 
@@ -244,6 +297,7 @@ LinkedTree judgedWorktree(const Opened& opened, const WorktreeRow& row, Patience
   LinkedTree tree = held(opened, row);
   mustKeepNoSubmodules(tree);
   if (!tree.directory || tree.begun) return tree;
+  mustHoldNoWorktree(opened, tree, row);
   const Directory& workspace = opened.place.workTree;
   tree.place =
       locate(row.path, {tree.directory.get(), workspace.handle.get(), opened.place.commonDir.handle.get()});

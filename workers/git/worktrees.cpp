@@ -1,5 +1,6 @@
 // The working trees of a repository, as the files that git keeps of them tell: libgit2 would open each.
 #include <algorithm>
+#include <cerrno>
 #include <climits>
 #include <filesystem>
 
@@ -50,7 +51,10 @@ WorktreeRow linkedRow(const Opened& opened, const std::string& name) {
   row.directory = relativeTo(opened.place.workTree.path, row.path);
   struct stat status {};
   // Of a place elsewhere nothing is told, not even whether it is there.
-  row.missing = row.path.empty() || (!row.directory.empty() && lstat(file.c_str(), &status) != 0);
+  const auto isGone = [&]() {
+    return lstat(file.c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR);
+  };
+  row.missing = row.path.empty() || (!row.directory.empty() && isGone());
   row.locked = fstatat(common, (folder + "locked").c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
   readHead(opened, readSmall(common, folder + "HEAD", 1024), row);
   return row;

@@ -2,6 +2,8 @@
 // back leaves a repository that git calls whole.
 #include <filesystem>
 
+#include <sys/stat.h>
+
 #include "git_harness.h"
 
 namespace factionos::test {
@@ -128,6 +130,86 @@ TEST(GitWorktree, WhoseCommitIsGoneGoesAndBreaksNothing) {
   expectWhole(with.folder);
   EXPECT_EQ(with.worker.rollback(with.worker.lastAction), "not_found/object_or_ref");
   EXPECT_FALSE(World::exists(with.folder + "/.git/worktrees/wt"));
+}
+
+// In a folder that is ignored, where git itself takes it along.
+TEST(GitWorktree, WithAnotherOneInItStays) {
+  WithSide with;
+  git(with.folder, {"worktree", "add", "-q", "wt", "side"});
+  with.repo.write(".git/info/exclude", "build\n");
+  const std::string inner = with.folder + "/wt/build/inner";
+  git(with.folder, {"worktree", "add", "-q", "-b", "inner", inner});
+  with.repo.write("wt/build/inner/mine.txt", "in no commit\n");
+  EXPECT_EQ(porcelain(with.folder + "/wt"), std::vector<std::string>()) << "the control";
+  EXPECT_EQ(with.worker.change(removeTree("wt")), "not_clean/nested_worktree");
+  chmod((with.folder + "/wt/build").c_str(), 0);
+  EXPECT_EQ(with.worker.change(removeTree("wt")), "not_clean/nested_worktree") << "it can't be looked into";
+  chmod((with.folder + "/wt/build").c_str(), 0755);
+  EXPECT_EQ(World::read(inner + "/mine.txt"), "in no commit\n");
+  git(with.folder, {"worktree", "remove", "--force", "inner"});
+  EXPECT_EQ(with.worker.change(removeTree("wt")), "") << "the control";
+  expectWhole(with.folder);
+}
+
+TEST(GitWorktree, WithARepositoryInItStays) {
+  for (const bool bare : {false, true}) {
+    WithSide with;
+    with.repo.write(".git/info/exclude", "build\n");
+    ASSERT_EQ(with.worker.change(addTree("wt", "wt", "side")), "");
+    const std::string added = with.worker.lastAction;
+    const std::string inner = with.folder + "/wt/build/deep/inner";
+    git(with.folder, {"clone", "-q", bare ? "--bare" : "--no-bare", with.folder, inner});
+    EXPECT_EQ(porcelain(with.folder + "/wt"), std::vector<std::string>()) << "the control";
+    EXPECT_EQ(with.worker.change(removeTree("wt")), "not_clean/nested_repository/1") << bare;
+    EXPECT_EQ(with.worker.rollback(added), "not_clean/nested_repository/1") << bare;
+    git(inner, {"fsck"});
+    fs::remove_all(inner);
+    EXPECT_EQ(with.worker.change(removeTree("wt")), "") << "the control";
+  }
+}
+
+// All that is tracked beside it is unchanged.
+TEST(GitWorktree, WithARepositoryInATrackedFolderStays) {
+  WithSide with;
+  git(with.folder, {"worktree", "add", "-q", "wt", "side"});
+  git(with.folder, {"init", "-q", with.folder + "/wt/folder"});
+  EXPECT_EQ(with.worker.change(removeTree("wt")), "not_clean/nested_repository/1");
+  EXPECT_TRUE(World::exists(with.folder + "/wt/folder/.git/HEAD"));
+  fs::remove_all(with.folder + "/wt/folder/.git");
+  EXPECT_EQ(with.worker.change(removeTree("wt")), "") << "the control";
+}
+
+// A bare one is no `.git`, and what is tracked is in a commit: only the control of the others.
+TEST(GitWorktree, ThatTracksFilesNamedAsARepositorysGoes) {
+  WithSide with;
+  git(with.folder, {"checkout", "-q", "side"});
+  for (const char* name : {"HEAD", "objects/keep", "refs/keep"})
+    with.repo.write("fixture.git/" + std::string(name), "kept\n");
+  with.repo.commit("fixture");
+  git(with.folder, {"checkout", "-q", "main"});
+  git(with.folder, {"worktree", "add", "-q", "wt", "side"});
+  EXPECT_EQ(with.worker.change(removeTree("wt")), "");
+}
+
+// The repository lies in a worktree of its own, which lies in another one.
+TEST(GitWorktree, WithTheRepositoryItselfInItStays) {
+  Repo repo;
+  const std::string& folder = repo.folder();
+  const std::string bare = repo.broker.world.outside + "/bare";
+  git(folder, {"clone", "-q", "--bare", folder, bare});
+  fs::remove_all(folder + "/.git");
+  fs::remove(folder + "/kept.txt");
+  fs::remove_all(folder + "/folder");
+  git(bare, {"worktree", "add", "-q", "-b", "outer", folder});
+  git(bare, {"worktree", "add", "-q", "-b", "inner", folder + "/wt"});
+  const std::string moved = folder + "/wt/store";
+  fs::rename(bare, moved);
+  repo.write("wt/store/info/exclude", "store\nwt\n");
+  git(moved, {"worktree", "repair", folder, folder + "/wt"});
+  GitWorker worker(repo.broker, folder, Access::WRITE);
+  ASSERT_EQ(worker.denial, "");
+  EXPECT_EQ(worker.change(removeTree("wt")), "not_clean/nested_worktree");
+  EXPECT_TRUE(World::exists(moved + "/HEAD"));
 }
 
 }  // namespace
