@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include "sandbox/descriptors.h"
+#include "sandbox/library_opens.h"
 #include "sandbox/programs.h"
+#include "sandbox/seccomp_eval.h"
 #include "sandbox/setup_error.h"
 #include "sandbox/syscalls.h"
 
@@ -178,7 +180,11 @@ std::vector<ArgumentTest> rangeBlocks(unsigned argument, std::uint64_t first, st
 Program compile(const SeccompPolicy& policy) {
   const auto own = static_cast<std::uint32_t>(getpid());
   const BuiltProgram* built = findBuiltProgram(policy);
-  return built != nullptr ? programOf(*built, own) : compileFor(policy, own);
+  const Program program = built != nullptr ? programOf(*built, own) : compileFor(policy, own);
+  if (policy.unheardOpens.empty()) return program;
+  if (rulingOf(policy, libraryOpen()).verdict != Verdict::notify())
+    throw SetupError(Step::kSeccomp, EINVAL, "seccomp_verdict_invalid");
+  return withoutOpens(program, policy.unheardOpens);
 }
 
 Program compileFor(const SeccompPolicy& policy, std::uint32_t ownProcess) {

@@ -103,6 +103,8 @@ struct SeccompPolicy {
   // With a notify rule: a unix socket (kept by the policy) over which enter() hands the listener to the
   // supervisor, as one byte 'L' with the descriptor attached. Borrowed.
   int listenerTo = -1;
+  // With a notify rule for opens that all go on: the places whose opens are not heard of (library_opens.h).
+  std::vector<std::uint32_t> unheardOpens = {};
 };
 
 // A classic BPF program. May be evaluated in user space (seccomp_eval.h).

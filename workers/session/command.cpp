@@ -86,7 +86,8 @@ void filterCalls(const Command& command, const sandbox::NamespacePosture& namesp
                  int status) {
   const int abi = sandbox::landlockAbi();
   const sandbox::Policy policy = commandPolicy(command.scope, namespaces, abi);
-  const Supervision supervision = supervisionOf(command.scope.network, namespaces, abi);
+  Supervision supervision = supervisionOf(command.scope.network, namespaces, abi);
+  supervision.unheardOpens = command.unheardOpens;
   const Supervised supervised = enterFilter(policy, supervision, listenerTo);
   sandbox::checkSelf(policy);
   tellLabels(status, supervisionPosture(command.scope, namespaces, supervised));

@@ -1,6 +1,7 @@
 // The last steps of a process before it becomes the user's command.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,10 @@ struct Command {
   int workspace = -1;   // O_PATH; proves that the path still names it
   int executable = -1;  // the hashed descriptor that is given to execveat
   FileState executableState;
-  std::vector<NamedFile> operands;  // must be what they were, the moment before
-  int script = -1;                  // stays open in the command; -1: none
-  int terminal = -1;                // slave side
+  std::vector<NamedFile> operands;          // must be what they were, the moment before
+  int script = -1;                          // stays open in the command; -1: none
+  int terminal = -1;                        // slave side
+  std::vector<std::uint32_t> unheardOpens;  // Supervision's
   std::vector<std::string> argv;
   std::vector<std::string> environment;
 };

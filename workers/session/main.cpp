@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <csignal>
 #include <optional>
+#include <utility>
 
 #include <sodium.h>
 #include <sys/prctl.h>
@@ -12,6 +13,7 @@
 #include "protocol/rpc/deadline.h"
 #include "protocol/rpc/loop.h"
 #include "sandbox/enter.h"
+#include "sandbox/library_opens.h"
 #include "sandbox/tree.h"
 #include "workers/common/namespace_support.h"
 #include "workers/common/start.h"
@@ -26,9 +28,9 @@ using namespace factionos;
 constexpr auto kEndDeadline = 30 * kj::SECONDS;
 
 // Serves until the launcher closes the line, then leaves nothing behind.
-void serve(const sandbox::NamespaceSupport& support, const session::LastResort& lastResort) {
+void serve(session::Service::Found found, const session::LastResort& lastResort) {
   rpc::Loop loop;
-  session::Service service(loop, support, lastResort);
+  session::Service service(loop, std::move(found), lastResort);
   rpc::Connection connection(loop, rpc::OwnFd(worker::kLine),
                              {.role = rpc::Role::kServer, .maxFdsPerMessage = 1}, service.capability());
   connection.onDisconnect().wait(loop.waitScope());
@@ -48,7 +50,7 @@ sandbox::NamespaceSupport namespaceSupport(int argumentCount, char** arguments) 
 int main(int argumentCount, char** arguments) {
   worker::mustBeStarted("session");
   return worker::guarded([argumentCount, arguments]() {
-    const sandbox::NamespaceSupport support = namespaceSupport(argumentCount, arguments);
+    session::Service::Found found{namespaceSupport(argumentCount, arguments), sandbox::libraryOpens()};
     // A broken lease of a hashed file announces itself by SIGIO, which would end us.
     signal(SIGIO, SIG_IGN);
     sandbox::becomeSubreaper();
@@ -56,7 +58,7 @@ int main(int argumentCount, char** arguments) {
     auto launcher = sandbox::OutsideWitness::take(getppid());
 
     sandbox::useBuiltPrograms(session::kPrograms);
-    sandbox::Policy policy = session::policy(support);
+    sandbox::Policy policy = session::policy(found.support);
     if (launcher) policy.keep.push_back(launcher->pidfd());
     const sandbox::Posture posture = sandbox::enter(policy);
     worker::selfCheck(policy, posture);
@@ -66,6 +68,6 @@ int main(int argumentCount, char** arguments) {
     // Where the kernel scopes signals, a tree that forks faster than it is walked must end all the same.
     if (posture.landlock.signalsScoped && !scope)
       throw sandbox::SetupError(sandbox::Step::kTree, EPERM, "scope_not_proven");
-    serve(support, session::LastResort(scope));
+    serve(std::move(found), session::LastResort(scope));
   });
 }

@@ -109,8 +109,8 @@ bool isSendable(std::uint8_t number) {
 }  // namespace
 
 struct Service::State {
-  State(rpc::Loop& theLoop, const sandbox::NamespaceSupport& theSupport, const LastResort& theLastResort)
-      : loop(theLoop), support(theSupport), lastResort(theLastResort) {}
+  State(rpc::Loop& theLoop, Found theFound, const LastResort& theLastResort)
+      : loop(theLoop), found(std::move(theFound)), lastResort(theLastResort) {}
 
   [[nodiscard]] bool scriptChanged() const { return script && !isUnchanged(workspace.get(), *script); }
 
@@ -125,7 +125,7 @@ struct Service::State {
   }
 
   rpc::Loop& loop;
-  const sandbox::NamespaceSupport support;
+  const Found found;
   const std::string userHome = homeOfUser();
   sandbox::Fd workspace;
   std::string workspacePath;
@@ -282,7 +282,8 @@ class Service::Server final : public schema::Session::Server {
     plan.command.scope.apiPort = request.apiPort;
     plan.command.scope.limits = limits;
     plan.namespaces = commandNamespaces(request.network, request.namespaces);
-    plan.support = state_->support;
+    plan.support = state_->found.support;
+    plan.command.unheardOpens = state_->found.unheardOpens;
     plan.denials = &state_->denials;
     plan.userHome = state_->userHome;
     plan.scratchParent = request.scratch;
@@ -313,7 +314,8 @@ class Service::Server final : public schema::Session::Server {
   [[nodiscard]] TreeEnds treeEnds() const {
     const bool wanted =
         sandbox::anyWanted(commandNamespaces(state_->request.network, state_->request.namespaces));
-    const bool own = wanted && state_->support.user == 0 && state_->support.pid == 0;
+    const sandbox::NamespaceSupport& support = state_->found.support;
+    const bool own = wanted && support.user == 0 && support.pid == 0;
     return own ? TreeEnds::kWithKeeper : TreeEnds::kBySession;
   }
 
@@ -367,8 +369,8 @@ class Service::Opener final : public schema::Supervisor::Server {
   bool opened_ = false;
 };
 
-Service::Service(rpc::Loop& loop, const sandbox::NamespaceSupport& support, const LastResort& lastResort)
-    : state_(std::make_shared<State>(loop, support, lastResort)) {
+Service::Service(rpc::Loop& loop, Found found, const LastResort& lastResort)
+    : state_(std::make_shared<State>(loop, std::move(found), lastResort)) {
   prctl(PR_SET_NAME, "spare", 0, 0, 0);  // for who lists processes
 }
 

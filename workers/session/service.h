@@ -1,7 +1,9 @@
 // The Supervisor and Session interfaces of session.capnp.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "protocol/rpc/loop.h"
 #include "protocol/schemas/session.capnp.h"
@@ -12,8 +14,14 @@ namespace factionos::session {
 // The one session of this process, or the wait for it. Destroying it ends the tree.
 class Service {
  public:
-  // `support`: what namespaces this kernel gives. The references outlive the service.
-  Service(rpc::Loop& loop, const sandbox::NamespaceSupport& support, const LastResort& lastResort);
+  // What this machine is like, found out before anything was given up.
+  struct Found {
+    sandbox::NamespaceSupport support;
+    std::vector<std::uint32_t> unheardOpens;  // Command's
+  };
+
+  // The references outlive the service.
+  Service(rpc::Loop& loop, Found found, const LastResort& lastResort);
   ~Service() noexcept(false);
   KJ_DISALLOW_COPY(Service);
 

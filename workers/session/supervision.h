@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "sandbox/namespaces.h"
 #include "sandbox/seccomp.h"
@@ -15,8 +16,9 @@ namespace factionos::session {
 struct Supervision {
   bool sockets =
       false;  // binds: a socket of the unix family makes a name; and connects, to name what is hidden
-  bool hidden = false;  // changes directory, for the same reason
-  bool ports = false;   // connects, to name the one port that is kept from it
+  bool hidden = false;                           // changes directory, for the same reason
+  bool ports = false;                            // connects, to name the one port that is kept from it
+  std::vector<std::uint32_t> unheardOpens = {};  // sandbox::libraryOpens(), or empty: every open for reading
 };
 
 Supervision supervisionOf(Network network, const sandbox::NamespacePosture& namespaces, int landlockAbi);

@@ -1,8 +1,14 @@
 #include "sandbox/notify.h"
 
+#include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
@@ -12,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sandbox/families.h"
+#include "sandbox/library_opens.h"
 #include "sandbox/self_check.h"
 #include "tests/unit/sandbox/sandboxed_child.h"
 
@@ -122,6 +130,58 @@ TEST(NotifyListener, GivesADescriptorWhateverSignalsTheSupervisorGets) {
     }
     EXPECT_EQ(status, 0) << (away ? "given away" : "given");
   }
+}
+
+// Becomes a program that opens its libraries, and then kOpened.
+constexpr const char* kOpened = "/etc/passwd";
+
+[[noreturn]] void openAndRead(int socket, std::vector<std::uint32_t> unheard) {
+  becomeOrdinary();
+  SeccompPolicy policy;
+  policy.unlisted = Verdict::allow();
+  policy.rules = {notify(families::openingToRead(), "the test looks")};
+  policy.unheardOpens = std::move(unheard);
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  sendListener(socket, Fd(loadProgram(compile(policy), Listener::kWanted)));
+  execl("/bin/cat", "cat", kOpened, nullptr);
+  _exit(1);
+}
+
+std::set<std::string> heardOf(const std::vector<std::uint32_t>& unheard) {
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return {};
+  const pid_t child = fork();
+  if (child == 0) openAndRead(pair[1], unheard);
+  close(pair[1]);
+  NotifyListener listener(receiveListener(pair[0]));
+  std::set<std::string> paths;
+  std::array<char, 4096> text{};
+  while (!listener.isOver()) {
+    const std::optional<Notification> call = listener.receive();
+    if (!call) continue;
+    const ssize_t size = readText(call->thread, call->arguments[1], text);
+    if (size > 0) paths.emplace(text.data(), static_cast<std::size_t>(size));
+    listener.letGoOn(call->id);
+  }
+  close(pair[0]);
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  return paths;
+}
+
+TEST(NotifyListener, HearsOfWhatAProgramOpensAndNotOfItsLibrary) {
+  SKIP_IF_SANITIZED();
+  if (!canSupervise()) ABSENT("this kernel has no supervised calls");
+  constexpr const char* kLoaders = "/etc/ld.so.cache";
+  const std::vector<std::uint32_t> unheard = libraryOpens();
+  ASSERT_FALSE(unheard.empty()) << "no C library whose opens could be told from a program's";
+  const std::set<std::string> all = heardOf({});
+  const std::set<std::string> fewer = heardOf(unheard);
+  EXPECT_TRUE(all.contains(kOpened));
+  EXPECT_TRUE(all.contains(kLoaders));
+  EXPECT_TRUE(fewer.contains(kOpened));
+  EXPECT_FALSE(fewer.contains(kLoaders));
 }
 
 }  // namespace
