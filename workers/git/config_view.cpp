@@ -72,8 +72,8 @@ void judge(const ConfigEntry& entry, Kind kind, ConfigView& view) {
   const std::string_view key = entry.key;
   if (key == "core.repositoryformatversion" && entry.value != "0" && entry.value != "1")
     throw repositoryRefused("format_version");
-  if (kind == Kind::kMain && key == "core.bare" && asBool(entry).value_or(true))
-    throw repositoryRefused("bare");
+  if (key == "core.bare") view.bare = asBool(entry).value_or(true);
+  if (kind == Kind::kMain && view.bare) throw repositoryRefused("bare");
   if (kind == Kind::kMain && key == "core.worktree") view.worktree = entry.value;
   if (key == "core.logallrefupdates")
     view.logs = entry.value == "always" ? "always" : asBool(entry).value_or(true) ? "true" : "false";

@@ -18,6 +18,7 @@ enum class Kind { kMain, kLinked };
 struct ConfigView {
   std::vector<ConfigEntry> entries;     // those of the allowlist, and our own
   bool worktreeConfig = false;          // config.worktree is read too
+  bool bare = false;                    // core.bare: of a linked tree, whether the main one is none
   std::optional<std::string> worktree;  // core.worktree, the last one
   std::string logs = "true";            // core.logAllRefUpdates, or "always", or "false"
 };

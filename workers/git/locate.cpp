@@ -124,8 +124,14 @@ class Locator {
     std::vector<ConfigEntry> entries = entriesOf(place_.commonDir, "config");
     place_.config = viewOf(entries, place_.kind);
     if (!place_.config.worktreeConfig) return;
+    // Whether there is a main working tree is told by its own configuration, and nothing else is asked of
+    // that.
+    bool bare = place_.config.bare;
+    for (const ConfigEntry& each : entriesOf(place_.commonDir, "config.worktree"))
+      if (each.key == "core.bare") bare = asBool(each).value_or(true);
     for (ConfigEntry& more : entriesOf(place_.gitDir, "config.worktree")) entries.push_back(std::move(more));
     place_.config = viewOf(entries, place_.kind);
+    place_.config.bare = bare;
   }
 
   // A repository that lies elsewhere has to say itself that this is its working tree: what can be written
@@ -251,6 +257,7 @@ std::string markOf(const Place& place) {
   add(place.gitDir, "gitdir");
   add(place.gitDir, "config.worktree");
   add(place.commonDir, "config");
+  add(place.commonDir, "config.worktree");
   add(place.commonDir, "objects/info/alternates");
   return text;
 }

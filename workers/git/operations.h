@@ -34,10 +34,18 @@ struct WorktreeRow {
   std::string path;       // never leaves the worker
   std::string branch;
   std::string commit;
+  std::vector<std::string>
+      held;  // by their full names: what a rebase or a bisection in it comes back to or moves
   bool locked = false;
   bool missing = false;
   bool main = false;
+  bool here = false;  // it is the one that is worked in
+
+  // Whether a branch, by its full name, is in use there, as git has it. One that is missing is nowhere,
+  // unless it is locked: then it comes back.
+  [[nodiscard]] bool uses(std::string_view full) const;
 };
+// The main one first, if there is one.
 std::vector<WorktreeRow> worktrees(const Opened& opened);
 
 // Parts that several operations share.

@@ -98,9 +98,10 @@ void addRemoval(const Planning& planning, const WorktreeRow& row, Plan& plan);
 std::uint32_t judgedNewWorktree(const Planning& planning, const git_oid& commit);
 // From one commit to another, in order of paths. Denied "too_large" above kMostTouched.
 std::vector<FileEdit> differenceOf(const Planning& planning, const git_oid& from, const git_oid& to);
-// Denied "checked_out_elsewhere" where a working tree, this one too, is on that branch; but the linked one of
-// the name `but`.
-void mustBeNowhereElse(const Planning& planning, const std::string& branch, std::string_view but = {});
+// Denied "checked_out_elsewhere" where a working tree, this one too, uses that branch (full name), but for
+// those that `but` names.
+void mustBeNowhereElse(const Planning& planning, const std::string& branch,
+                       const std::function<bool(const WorktreeRow&)>& but = {});
 // Entries that can't be beside what `edits` puts into the index, a file beside what lies below its name, and
 // that none of them is of. Each as one that goes.
 std::vector<IndexEdit> inTheWayOf(git_index* index, const std::vector<IndexEdit>& edits);

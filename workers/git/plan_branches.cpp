@@ -103,10 +103,10 @@ std::vector<FileEdit> differenceOf(const Planning& planning, const git_oid& from
   return files;
 }
 
-void mustBeNowhereElse(const Planning& planning, const std::string& branch, std::string_view but) {
+void mustBeNowhereElse(const Planning& planning, const std::string& branch,
+                       const std::function<bool(const WorktreeRow&)>& but) {
   for (const WorktreeRow& other : worktrees(planning.opened))
-    if (std::string(kHeads) + other.branch == branch && !other.missing && (other.main || other.name != but))
-      throw Refusal{"exists", "checked_out_elsewhere"};
+    if (other.uses(branch) && !(but && but(other))) throw Refusal{"exists", "checked_out_elsewhere"};
 }
 
 void mustNeedNoProgram(git_repository* repository, const std::string& path, const git_oid& commit) {
@@ -144,8 +144,8 @@ Plan planCheckout(const Planning& planning, schema::GitCheckout::Reader request)
   if (there.empty()) throw Refusal{"not_found", "branch"};
   const Head head = headOf(repository);
   if (head.name == name) throw Refusal{"nothing_to_do", "checkout"};
-  mustBeNowhereElse(planning, name);
   mustBeIdle(planning.opened);
+  mustBeNowhereElse(planning, name);
   const git_oid to = oidOf(there);
   addDifference(planning, head.commit, to, plan.set);
   addStamps(planning, plan);  // and then what is there is judged

@@ -78,13 +78,21 @@ void judgeHead(const Planning& planning, const ChangeSet& whole, Plan& plan) {
   if (isBranch) plan.goal = {branch, commit};
 }
 
-// A branch that goes is to be nobody's, but of the worktree that goes with it.
-void judgeBranches(const Planning& planning, const Plan& plan) {
+bool isOf(const std::optional<WorktreeEdit>& edit, const WorktreeRow& row) {
+  return edit && !row.main && row.name == edit->name;
+}
+
+// A branch that moves or goes is to be nobody's, but of the worktree that comes or goes with it. One that
+// moves may be this tree's, as it was when a commit moved it, and the first commit's goes with that.
+void judgeBranches(const Planning& planning, const Plan& plan, std::string_view undone) {
   const std::string head = headStateOf(planning.opened.repository);
   for (const RefEdit& ref : plan.set.refs) {
-    if (!ref.after.empty() || !ref.name.starts_with(kHeads)) continue;
-    if (head == std::string(kSymbolic) + ref.name) throw Refusal{"exists", "checked_out_here"};
-    mustBeNowhereElse(planning, ref.name, plan.set.worktree ? plan.set.worktree->name : std::string());
+    if (!ref.name.starts_with(kHeads)) continue;
+    const bool goes = ref.after.empty() && undone != "commit";
+    if (goes && head == std::string(kSymbolic) + ref.name) throw Refusal{"exists", "checked_out_here"};
+    mustBeNowhereElse(planning, ref.name, [&](const WorktreeRow& row) {
+      return (row.here && !goes) || isOf(plan.set.worktree, row);
+    });
   }
 }
 
@@ -95,7 +103,7 @@ void judgeNewWorktree(const Planning& planning, Plan& plan) {
   std::string commit = edit.head;
   if (commit.starts_with(kSymbolic)) {
     const std::string branch = commit.substr(kSymbolic.size());
-    mustBeNowhereElse(planning, branch, edit.name);
+    mustBeNowhereElse(planning, branch, [&](const WorktreeRow& row) { return isOf(edit, row); });
     const auto made = std::ranges::find(plan.set.refs, branch, &RefEdit::name);  // comes back with it
     commit = made != plan.set.refs.end() ? made->after : refStateOf(planning.opened.repository, branch);
   }
@@ -149,7 +157,7 @@ Plan planRollback(const Planning& planning, schema::GitRollback::Reader request)
   if (refs > 0) throw Refusal{"state_moved", "refs_have_moved_on", std::to_string(refs)};
   if (moved.files > 0) throw Refusal{"state_moved", "files_have_changed_since", std::to_string(moved.files)};
   judgeHead(planning, inverse(*kept, "rollback"), plan);
-  if (kept->operation != "commit") judgeBranches(planning, plan);  // the first one's goes with it
+  judgeBranches(planning, plan, kept->operation);
   mustBeFree(planning, plan.set.files);
   mustNotOverwrite(planning, plan.set.files);
   plan.files = static_cast<std::uint32_t>(std::max(plan.set.index.size(), plan.set.files.size()));

@@ -1,6 +1,6 @@
 // What is kept of an action in the repository itself, under refs/factionos/ACTION: the change set as a blob,
-// with what it refers to and nothing else does; the commit that HEAD was on, and the one that a worktree on no
-// branch was on; and, once it is done, that it is.
+// with what it refers to and nothing else does; the commit that HEAD was on, and the one that a worktree on
+// no branch was on; and, once it is done, that it is.
 #pragma once
 
 #include <optional>

@@ -231,9 +231,9 @@ Plan planWorktreeAdd(const Planning& planning, schema::GitWorktreeAdd::Reader re
   if (planning.writer().at(directory) != TreeWriter::There::kNothing) throw Refusal{"exists", "directory"};
   for (const WorktreeRow& row : worktrees(opened)) {
     if (row.name == name && !row.main) throw Refusal{"exists", "worktree"};
-    if (row.branch == branch && !row.missing) throw Refusal{"exists", "checked_out_elsewhere"};
   }
   const std::string full = std::string(kHeads) + branch;
+  mustBeNowhereElse(planning, full);
   std::string commit = refStateOf(opened.repository, full);
   if (commit.empty()) {
     const Head head = headOf(opened.repository);

@@ -38,6 +38,25 @@ void readHead(const Opened& opened, const std::optional<std::string>& text, Work
   if (git_reference_name_to_id(&id, opened.repository, full.c_str()) == 0) row.commit = hexOf(id);
 }
 
+// Where git notes the branch that something under way in a working tree is of, and with rebase.updateRefs
+// those that it will move: full names, or, of a bisection, a branch's own. Else a commit, or "detached HEAD".
+void readHeld(int directory, const std::string& folder, WorktreeRow& row) {
+  constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+  for (const char* file :
+       {"rebase-merge/head-name", "rebase-apply/head-name", "rebase-merge/update-refs", "BISECT_START"}) {
+    const std::string text = readSmall(directory, folder + file, kMostBytes).value_or(std::string());
+    for (std::size_t at = 0; at < text.size();) {
+      const std::string line = text.substr(at, text.find('\n', at) - at);
+      at += line.size() + 1;
+      if (line.starts_with(kHeads)) {
+        row.held.push_back(line);
+      } else if (file == std::string_view("BISECT_START")) {
+        row.held.push_back(std::string(kHeads) + line);
+      }
+    }
+  }
+}
+
 WorktreeRow linkedRow(const Opened& opened, const std::string& name) {
   const int common = opened.place.commonDir.handle.get();
   const std::string folder = "worktrees/" + name + "/";
@@ -57,6 +76,7 @@ WorktreeRow linkedRow(const Opened& opened, const std::string& name) {
   row.missing = row.path.empty() || (!row.directory.empty() && isGone());
   row.locked = fstatat(common, (folder + "locked").c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
   readHead(opened, readSmall(common, folder + "HEAD", 1024), row);
+  readHeld(common, folder, row);
   return row;
 }
 
@@ -65,20 +85,32 @@ WorktreeRow linkedRow(const Opened& opened, const std::string& name) {
 std::vector<WorktreeRow> worktrees(const Opened& opened) {
   std::vector<WorktreeRow> rows;
   const int common = opened.place.commonDir.handle.get();
-  WorktreeRow main;
-  main.main = true;
-  if (opened.place.kind == Kind::kMain) main.directory = ".";
-  readHead(opened, readSmall(common, "HEAD", 1024), main);
-  rows.push_back(std::move(main));
+  // A bare one's HEAD is nobody's.
+  if (!opened.place.config.bare) {
+    WorktreeRow main;
+    main.main = true;
+    main.here = opened.place.kind == Kind::kMain;
+    if (main.here) main.directory = ".";
+    readHead(opened, readSmall(common, "HEAD", 1024), main);
+    readHeld(common, "", main);
+    rows.push_back(std::move(main));
+  }
   const sandbox::DirectoryStream stream =
       sandbox::streamOf(openBeneath(common, "worktrees", O_RDONLY | O_DIRECTORY));
   while (const dirent* entry = stream ? sandbox::nextEntry(stream.get()) : nullptr) {
     if (rows.size() > kMostWorktrees) throw Refusal{"too_large", "worktrees"};
     rows.push_back(linkedRow(opened, entry->d_name));
-    if (rows.back().path == opened.place.workTree.path) rows.back().directory = ".";
+    rows.back().here = rows.back().path == opened.place.workTree.path;
+    if (rows.back().here) rows.back().directory = ".";
   }
-  std::ranges::sort(rows.begin() + 1, rows.end(), {}, &WorktreeRow::name);
+  std::ranges::sort(rows, {}, [](const WorktreeRow& row) { return std::pair(!row.main, row.name); });
   return rows;
+}
+
+bool WorktreeRow::uses(std::string_view full) const {
+  if (missing && !locked) return false;
+  const bool isOn = !branch.empty() && full.starts_with(kHeads) && full.substr(kHeads.size()) == branch;
+  return isOn || std::ranges::find(held, full) != held.end();
 }
 
 }  // namespace factionos::git

@@ -1,6 +1,8 @@
 // Linked worktrees and the branches that they are on, as git itself sees them: what comes, goes and comes
 // back leaves a repository that git calls whole.
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include <sys/stat.h>
 
@@ -210,6 +212,122 @@ TEST(GitWorktree, WithTheRepositoryItselfInItStays) {
   ASSERT_EQ(worker.denial, "");
   EXPECT_EQ(worker.change(removeTree("wt")), "not_clean/nested_worktree");
   EXPECT_TRUE(World::exists(moved + "/HEAD"));
+}
+
+// ---- Whose a branch is.
+
+struct Underway {
+  const char* name;
+  std::vector<std::string> begin;  // in a worktree that is on `side`
+};
+const std::vector<Underway> kUnderway = {
+    {"rebase", {"-c", "sequence.editor=sed -i 1ibreak", "rebase", "-q", "-i", "--root"}},
+    {"rebase-apply", {"rebase", "-q", "--apply", "main"}},
+    {"bisect", {"bisect", "start", "side", "side~2"}}};
+
+// It is on none meanwhile, and comes back to it.
+TEST(GitWorktree, ABranchThatIsUnderRebaseOrBisectionElsewhereIsInUse) {
+  for (const Underway& each : kUnderway) {
+    WithSide with;
+    GitWorker& worker = with.worker;
+    ASSERT_EQ(worker.change([](auto change) { change.initBranchCreate().setBranch("topic"); }), "");
+    const std::string created = worker.lastAction;
+    git(with.folder, {"worktree", "add", "-q", "wt", "side"});
+    for (const char* text : {"1\n", "2\n", "3\n"}) {
+      with.repo.write("wt/kept.txt", text);
+      git(with.folder + "/wt", {"commit", "-q", "-a", "-m", text});
+    }
+    with.repo.write("kept.txt", "in conflict\n");
+    with.repo.commit("main");
+    std::vector<std::string> begin = each.begin;
+    begin.insert(begin.begin(), "git");
+    runIn(with.folder + "/wt", begin);
+    ASSERT_EQ(branchNow(with.folder + "/wt"), "HEAD") << "the control";
+    ASSERT_NE(runIn(with.folder, {"git", "checkout", "-q", "side"}).status, 0) << "the control";
+    EXPECT_EQ(worker.change(checkOut("side")), "exists/checked_out_elsewhere") << each.name;
+    EXPECT_EQ(worker.change(addTree("other", "other", "side")), "exists/checked_out_elsewhere") << each.name;
+    EXPECT_EQ(worker.change(checkOut("topic")), "") << "the control";
+    EXPECT_EQ(worker.rollback(worker.lastAction), "") << "the control";
+    EXPECT_EQ(worker.rollback(created), "") << "the control";
+  }
+}
+
+TEST(GitWorktree, ABranchUnderRebaseElsewhereIsNotUndone) {
+  WithSide with;
+  GitWorker& worker = with.worker;
+  ASSERT_EQ(worker.change([](auto change) { change.initBranchCreate().setBranch("topic"); }), "");
+  const std::string created = worker.lastAction;
+  git(with.folder, {"worktree", "add", "-q", "wt", "topic"});
+  git(with.folder + "/wt", {"-c", "sequence.editor=sed -i 1ibreak", "rebase", "-q", "-i", "--root"});
+  EXPECT_EQ(worker.rollback(created), "exists/checked_out_elsewhere");
+  git(with.folder + "/wt", {"rebase", "--continue"});
+  EXPECT_EQ(branchNow(with.folder + "/wt"), "topic");
+}
+
+// With rebase.updateRefs it moves branches that nobody is on; git writes them down in threes.
+TEST(GitWorktree, ABranchThatARebaseElsewhereWillMoveIsInUse) {
+  WithSide with;
+  git(with.folder, {"worktree", "add", "-q", "--detach", "wt"});
+  const std::string id = tip(with.folder);
+  with.repo.write(".git/worktrees/wt/rebase-merge/update-refs", "refs/heads/side\n" + id + "\n" + id + "\n");
+  EXPECT_EQ(with.worker.change(checkOut("side")), "exists/checked_out_elsewhere");
+  fs::remove_all(with.folder + "/.git/worktrees/wt/rebase-merge");
+  EXPECT_EQ(with.worker.change(checkOut("side")), "") << "the control";
+}
+
+TEST(GitWorktree, ACommitIsNotUndoneUnderAnotherTree) {
+  WithSide with;
+  git(with.folder, {"checkout", "-q", "side"});
+  with.repo.write("kept.txt", "work\n");
+  ASSERT_EQ(with.worker.stageAll(), "");
+  ASSERT_EQ(with.worker.commitAs("work"), "");
+  const std::string action = with.worker.lastAction;
+  git(with.folder, {"checkout", "-q", "main"});
+  git(with.folder, {"worktree", "add", "-q", "wt", "side"});
+  EXPECT_EQ(with.worker.rollback(action), "exists/checked_out_elsewhere");
+  EXPECT_EQ(porcelain(with.folder + "/wt"), std::vector<std::string>());
+  git(with.folder, {"worktree", "remove", "wt"});
+  EXPECT_EQ(with.worker.rollback(action), "") << "the control";
+  EXPECT_EQ(tip(with.folder, "side"), tip(with.folder, "main"));
+}
+
+// Such as one on a disk that is not there now.
+TEST(GitWorktree, ABranchOfOneThatIsLockedAndNotThereIsInUse) {
+  WithSide with;
+  git(with.folder, {"worktree", "add", "-q", "wt", "side"});
+  git(with.folder, {"worktree", "lock", "wt"});
+  fs::rename(with.folder + "/wt", with.repo.broker.world.outside + "/away");
+  EXPECT_EQ(with.worker.change(checkOut("side")), "exists/checked_out_elsewhere");
+  EXPECT_EQ(with.worker.change(addTree("other", "other", "side")), "exists/checked_out_elsewhere");
+  git(with.folder, {"worktree", "unlock", "wt"});
+  EXPECT_EQ(with.worker.change(checkOut("side")), "") << "the control";
+}
+
+// It has a HEAD, and nobody is on it.
+TEST(GitWorktree, ABareRepositoryHasNoMainOne) {
+  for (const bool own : {false, true}) {
+    Repo repo;
+    const std::string& folder = repo.folder();
+    const std::string bare = repo.broker.world.outside + "/bare";
+    git(folder, {"branch", "side"});
+    git(repo.broker.world.outside, {"clone", "-q", "--bare", folder, bare});
+    if (own) {
+      git(bare, {"config", "extensions.worktreeConfig", "true"});
+      git(bare, {"config", "--unset", "core.bare"});
+      git(bare, {"config", "--file", bare + "/config.worktree", "core.bare", "true"});
+    }
+    fs::remove_all(folder);
+    git(bare, {"worktree", "add", "-q", folder, "side"});
+    GitWorker worker(repo.broker, folder, Access::WRITE, {bare});
+    ASSERT_EQ(worker.denial, "");
+    auto request = worker.repository.worktreesRequest();
+    const auto response = worker.call(request);
+    ASSERT_EQ(response.getWorktrees().size(), 1U);
+    EXPECT_FALSE(response.getWorktrees()[0].getMain());
+    EXPECT_EQ(worker.change(checkOut("main")), "") << own;
+    EXPECT_EQ(branchNow(folder), "main");
+    EXPECT_EQ(worker.rollback(worker.lastAction), "") << own;
+  }
 }
 
 }  // namespace
