@@ -4,6 +4,7 @@
 #include <array>
 #include <functional>
 #include <set>
+#include <span>
 
 #include <fcntl.h>
 #include <sodium.h>
@@ -35,6 +36,9 @@ std::optional<IndexLock::Use> lockOfIndex(schema::GitChange::Reader change) {
 bool writesObjectsOneByOne(schema::GitChange::Reader change) {
   return change.isStage() || change.isCommit();
 }
+
+// References at once: those of a fetch may be more than there are descriptors, and change nothing else.
+constexpr std::size_t kMostHeld = 32;
 
 bool isFile(const FileState& state) {
   return state.there() && state.mode != GIT_FILEMODE_COMMIT;
@@ -145,6 +149,9 @@ void putIndex(const Written& written, const ChangeSet& set) {
 void carryOutPlanned(const Opened& opened, Plan& plan, Patience& patience, IndexLock* lock,
                      const std::string& actionId, const RefWriter& refs) {
   const ChangeSet& set = plan.set;
+  // What holds one of them up is met before anything is made.
+  const auto first = std::span(set.refs).first(std::min(set.refs.size(), kMostHeld));
+  RefWriter::Held held = refs.hold(first);
   std::optional<Written> written;
   if (lock != nullptr) written.emplace(opened, lock->index(), set);
   // In memory first: libgit2 refuses names here that must not be written anywhere.
@@ -161,7 +168,8 @@ void carryOutPlanned(const Opened& opened, Plan& plan, Patience& patience, Index
   if (plan.removed) removeWorktree(opened, *plan.removed, actionId, patience);
   if (plan.set.push) moveRemote(opened, *plan.set.push, actionId);
   const std::string message = "factionos: " + set.operation;
-  for (const RefEdit& ref : set.refs) refs.write(ref, message);
+  refs.write(std::move(held), message);
+  for (const RefEdit& ref : std::span(set.refs).subspan(first.size())) refs.write(ref, message);
   if (set.worktree && set.worktree->what == WorktreeEdit::What::kAdd)
     addWorktree(opened, *set.worktree, actionId);
 }
@@ -257,6 +265,7 @@ Outcome carryOut(const PlainFilesOnly& met, const Place& place, const std::strin
   if (!together) together.emplace(repository.get());
   RefWriter refs(repository.get(), place, actionId);
   refs.identify(plan.committer);
+  refs.refuseIfLocked(plan.set.refs);
   snapshot = hexOf(keepSnapshot(repository.get(), place.commonDir.handle.get(), refs, actionId, plan.set,
                                 headOf(repository.get()).commit, *together));
   together.reset();
@@ -286,6 +295,7 @@ Preview preview(const Opened& opened, schema::GitChange::Reader change, Patience
   if (lockOfIndex(change)) refuseIfLocked(opened.place.gitDir.handle.get());
   const Index index = opened.index();
   Preview made{planFor({opened, index.get(), Store::kDry, patience}, change), {}};
+  RefWriter(opened.repository, opened.place, {}).refuseIfLocked(made.plan.set.refs);
   made.state = stateOf(opened, made.plan);
   return made;
 }

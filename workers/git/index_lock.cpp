@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <ctime>
 
 #include <endian.h>
 #include <fcntl.h>
@@ -17,7 +16,6 @@ namespace factionos::git {
 namespace {
 
 constexpr const char* kIndex = "index";
-constexpr const char* kLock = "index.lock";
 constexpr const char* kCopy = "factionos-index";  // libgit2 writes it by way of factionos-index.lock
 constexpr const char* kCopyLock = "factionos-index.lock";
 
@@ -78,10 +76,8 @@ void refuseOverstated(int gitDir) {
 }
 
 void refuseIfLocked(int gitDir) {
-  struct stat status {};
-  if (fstatat(gitDir, kLock, &status, AT_SYMLINK_NOFOLLOW) != 0) return;
-  const auto age = std::max<std::time_t>(0, std::time(nullptr) - status.st_mtim.tv_sec);
-  throw Refusal{"locked", "index_lock", std::to_string(age)};
+  if (const auto age = LockFile::ageOf(gitDir, kIndex))
+    throw Refusal{"locked", "index_lock", std::to_string(*age)};
 }
 
 IndexLock::IndexLock(const Place& place, git_repository* repository, const std::string& actionId, Use use)

@@ -1,5 +1,6 @@
 #include "workers/git/lock_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 #include <vector>
@@ -117,6 +118,12 @@ void LockFile::replace(const std::string& content) {
   mustWrite(fsync(known.file()) == 0, kWhat);
   known.put();
   mustWrite(fsync(parent_) == 0, kWhat);
+}
+
+std::optional<std::time_t> LockFile::ageOf(int parent, const std::string& name) {
+  struct stat status {};
+  if (fstatat(parent, lockOf(name).c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
+  return std::max<std::time_t>(0, std::time(nullptr) - status.st_mtim.tv_sec);
 }
 
 // By its words, by its twin, or because what it held has taken its place already.

@@ -2,6 +2,8 @@
 // crash it is known whose it was.
 #pragma once
 
+#include <ctime>
+#include <optional>
 #include <string>
 
 #include "sandbox/descriptors.h"
@@ -50,6 +52,8 @@ class LockFile {
   // The same, of what is known by now.
   void replace(const std::string& content);
 
+  // Of a lock that is there, whoever has it: in seconds.
+  static std::optional<std::time_t> ageOf(int parent, const std::string& name);
   // Whether somebody holds it for this action, or died so.
   static bool isHeldFor(int parent, const std::string& name, const std::string& actionId);
   // What a worker left that died while it held or took it for this action; nobody else's.

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sandbox/entries.h"
 #include "workers/git/durable.h"
 #include "workers/git/files.h"
 #include "workers/git/lock_file.h"
@@ -41,6 +42,21 @@ void mustWrite(bool fact) {
   git::mustWrite(fact, "reference");
 }
 
+Refusal lockedFor(std::time_t age) {
+  return {"locked", "ref_lock", std::to_string(age)};
+}
+
+// Folders of references that are gone, or of their logs, as git leaves them and clears them where a reference
+// is to have the name. Nothing else goes.
+void clearEmptyFolders(int parent, const std::string& name) {
+  if (unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 || (errno != ENOTEMPTY && errno != EEXIST)) return;
+  const sandbox::DirectoryStream stream =
+      sandbox::streamOf(openBeneath(parent, name, O_RDONLY | O_DIRECTORY));
+  while (const dirent* entry = stream ? sandbox::nextEntry(stream.get()) : nullptr)
+    clearEmptyFolders(dirfd(stream.get()), entry->d_name);
+  unlinkat(parent, name.c_str(), AT_REMOVEDIR);
+}
+
 }  // namespace
 
 // A reference's lock, and the directory that both lie in.
@@ -50,8 +66,8 @@ class RefWriter::Lock {
   Lock(int base, const std::string& name, const std::string& actionId, const std::string& content = {})
       : parent_(directoryFor(base, name)), leaf_(leafOf(name)) {
     if (!parent_) throw repositoryRefused("reference_unreadable");
-    lock_.emplace(parent_.get(), leaf_, actionId, content);
-    if (!lock_->held()) throw Refusal{"locked", "ref_lock"};
+    lock_ = std::make_unique<LockFile>(parent_.get(), leaf_, actionId, content);
+    if (!lock_->held()) throw lockedFor(LockFile::ageOf(parent_.get(), leaf_).value_or(0));
   }
 
   [[nodiscard]] int parent() const { return parent_.get(); }
@@ -62,7 +78,7 @@ class RefWriter::Lock {
  private:
   sandbox::Fd parent_;
   std::string leaf_;
-  std::optional<LockFile> lock_;
+  std::unique_ptr<LockFile> lock_;  // stays where it is
 };
 
 RefWriter::RefWriter(git_repository* repository, int gitDir, int commonDir, std::string actionId)
@@ -92,6 +108,7 @@ sandbox::Fd RefWriter::logOf(const std::string& name) const {
   const sandbox::Fd parent = begin ? directoryFor(baseOf(name), path)
                                    : openBeneath(baseOf(name), parentOf(path), O_RDONLY | O_DIRECTORY);
   if (!parent && errno == ENOENT) return {};
+  if (parent && begin) clearEmptyFolders(parent.get(), leafOf(path));
   const int flags = O_WRONLY | O_APPEND | O_NONBLOCK | (begin ? O_CREAT : 0);
   sandbox::Fd log = parent ? openBeneath(parent.get(), leafOf(path), flags, 0644) : sandbox::Fd();
   if (!log && errno == ENOENT) return {};
@@ -116,13 +133,52 @@ std::string RefWriter::commitOf(const std::string& value) const {
   return state.size() == GIT_OID_HEXSZ ? state : std::string(GIT_OID_HEXSZ, '0');
 }
 
+struct RefWriter::Held::One {
+  RefEdit ref;
+  Lock lock;
+  std::vector<sandbox::Fd> logs = {};
+};
+
+RefWriter::Held::Held() = default;
+RefWriter::Held::Held(Held&&) noexcept = default;
+RefWriter::Held::~Held() = default;
+
+RefWriter::Held RefWriter::hold(std::span<const RefEdit> refs) const {
+  Held held;
+  for (const RefEdit& ref : refs) {
+    const bool isNew = ref.before.empty() && !ref.name.starts_with("refs/factionos/");
+    if (isNew) mustBeFree(ref.name);
+    const std::string content = ref.after.empty() ? std::string() : ref.after + "\n";
+    held.all_.push_back(
+        std::make_unique<Held::One>(ref, Lock(baseOf(ref.name), ref.name, actionId_, content)));
+    Held::One& one = *held.all_.back();
+    if (refStateOf(repository_, ref.name) != ref.before) throw Refusal{"state_moved", "ref_moved"};
+    if (ref.after.empty()) continue;
+    clearEmptyFolders(one.lock.parent(), one.lock.leaf());
+    one.logs = logsOf(ref.name);
+  }
+  return held;
+}
+
+void RefWriter::write(Held held, const std::string& message) const {
+  for (const auto& one : held.all_) write(*one, message);
+}
+
 void RefWriter::write(const RefEdit& ref, const std::string& message) const {
-  const std::string content = ref.after.empty() ? std::string() : ref.after + "\n";
-  Lock lock(baseOf(ref.name), ref.name, actionId_, content);
-  if (refStateOf(repository_, ref.name) != ref.before) throw Refusal{"state_moved", "ref_moved"};
-  if (ref.after.empty()) return remove(lock, ref.name);
-  if (ref.before.empty() && !ref.name.starts_with("refs/factionos/")) mustBeFree(ref.name);
-  const std::vector<sandbox::Fd> logs = logsOf(ref.name);
+  write(hold({&ref, 1}), message);
+}
+
+void RefWriter::refuseIfLocked(std::span<const RefEdit> refs) const {
+  for (const RefEdit& ref : refs) {
+    const sandbox::Fd parent = openBeneath(baseOf(ref.name), parentOf(ref.name), O_RDONLY | O_DIRECTORY);
+    const auto age = parent ? LockFile::ageOf(parent.get(), leafOf(ref.name)) : std::nullopt;
+    if (age) throw lockedFor(*age);
+  }
+}
+
+void RefWriter::write(Held::One& one, const std::string& message) const {
+  const RefEdit& ref = one.ref;
+  if (ref.after.empty()) return remove(one.lock, ref.name);
   const std::time_t now = std::time(nullptr);
   std::tm local{};
   localtime_r(&now, &local);
@@ -130,8 +186,8 @@ void RefWriter::write(const RefEdit& ref, const std::string& message) const {
   std::strftime(zone, sizeof zone, "%z", &local);
   const std::string line = commitOf(ref.before) + " " + commitOf(ref.after) + " " + person_ + " " +
                            std::to_string(now) + " " + zone + "\t" + message + "\n";
-  lock.put();
-  for (const sandbox::Fd& log : logs)
+  one.lock.put();
+  for (const sandbox::Fd& log : one.logs)
     if (log) mustWrite(writeAll(log.get(), line));
 }
 

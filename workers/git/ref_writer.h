@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,9 +25,29 @@ class RefWriter {
 
   // "Name <email>", for the logs.
   void identify(const std::string& committer);
-  // Throws Refusal: "state_moved" unless it is `before`, "locked" where somebody holds its lock, and
-  // "repository_refused" where a link or no plain file is in the way. Nothing is changed then.
+  // References that are to change, each under its lock and found to be what it was: from here on nobody else
+  // changes them, and nothing of ours stops them from it but the file system. Lets go of what is not written.
+  class Held {
+   public:
+    Held(Held&&) noexcept;
+    ~Held();
+
+   private:
+    friend class RefWriter;
+    struct One;
+    Held();
+    std::vector<std::unique_ptr<One>> all_;
+  };
+  // Throws Refusal: "state_moved" unless they are `before`, "locked" with its age where somebody holds a
+  // lock, "exists" where another one's name is in the way of a new one's, and "repository_refused" where a
+  // link or no plain file is. Nothing is changed then.
+  [[nodiscard]] Held hold(std::span<const RefEdit> refs) const;
+  // In this order.
+  void write(Held held, const std::string& message) const;
+  // Of one.
   void write(const RefEdit& ref, const std::string& message) const;
+  // Denied "locked" as hold(), without taking any.
+  void refuseIfLocked(std::span<const RefEdit> refs) const;
   // The value that it has now is no matter.
   void set(const std::string& name, const std::string& after) const;
 
@@ -51,6 +72,7 @@ class RefWriter {
   [[nodiscard]] int baseOf(const std::string& name) const { return name == "HEAD" ? gitDir_ : commonDir_; }
   [[nodiscard]] std::vector<sandbox::Fd> logsOf(const std::string& name) const;
   [[nodiscard]] sandbox::Fd logOf(const std::string& name) const;
+  void write(Held::One& one, const std::string& message) const;
   void mustBeFree(const std::string& name) const;
   void bringSome(std::span<const NewRef> refs, const std::vector<sandbox::Fd>& first) const;
   void remove(const Lock& lock, const std::string& name) const;
