@@ -75,13 +75,15 @@ bool writeAll(int file, std::string_view content) {
 }
 
 bool makeDirectory(int parent, const std::string& name) {
-  if (mkdirat(parent, name.c_str(), 0755) != 0) {
-    if (errno == EEXIST) return false;
-    mustWrite(false, "directory");
-  }
-  const sandbox::Fd made(openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  mustWrite(made && fchmod(made.get(), 0755) == 0, "directory");
-  return true;
+  if (mkdirat(parent, name.c_str(), 0777) == 0) return true;
+  mustWrite(errno == EEXIST, "directory");
+  return false;
+}
+
+void makeFilesAsIn(int directory) {
+  struct stat status {};
+  mustWrite(fstat(directory, &status) == 0, "directory");
+  umask((~status.st_mode & (S_IRWXG | S_IRWXO)) | S_IWOTH);
 }
 
 int renameToFree(int parent, const std::string& from, const std::string& to) {

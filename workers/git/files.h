@@ -23,9 +23,14 @@ void mustWrite(bool fact, std::string_view what);
 // All of it. False with errno.
 bool writeAll(int file, std::string_view content);
 
-// One more directory, as git would make it: umask is 077 for a worker's own files. Nothing happens where
-// there is something. Throws as mustWrite() does. Whether it was made.
+// One more directory. Nothing happens where there is something. Throws as mustWrite() does. Whether it was
+// made.
 bool makeDirectory(int parent, const std::string& name);
+
+// From now on what this process makes, by whichever library, is for those alone whom `directory` is for: git
+// goes by its user's umask, which no worker knows, and by core.sharedRepository, whose directories are its
+// group's. Nothing is made for all to write.
+void makeFilesAsIn(int directory);
 
 // Gives `from` in `parent` the name `to`, if nothing has it: else EEXIST. Where a file system can't tell,
 // what is left is to look right before. 0, or the error.

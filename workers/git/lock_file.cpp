@@ -62,11 +62,11 @@ ComingFile::ComingFile(int parent, const std::string& name, const std::string& a
                        const std::string& content)
     : parent_(parent), name_(name), own_(nameOf(name, actionId)) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL;
-  file_ = openBeneath(parent_, own_, kFlags, 0644);
+  file_ = openBeneath(parent_, own_, kFlags, 0666);
   if (!file_ && errno == EEXIST && unlinkat(parent_, own_.c_str(), 0) == 0)
-    file_ = openBeneath(parent_, own_, kFlags, 0644);
+    file_ = openBeneath(parent_, own_, kFlags, 0666);
   mustWrite(static_cast<bool>(file_), kWhat);
-  if (writeAll(file_.get(), content) && fchmod(file_.get(), 0644) == 0) return;
+  if (writeAll(file_.get(), content)) return;
   const int why = errno;
   unlinkat(parent_, own_.c_str(), 0);
   errno = why;

@@ -9,6 +9,7 @@
 #include "workers/common/lifetime.h"
 #include "workers/common/repository_scope.h"
 #include "workers/common/start.h"
+#include "workers/git/files.h"
 #include "workers/git/handles.h"
 #include "workers/git/locate.h"
 #include "workers/git/policy.h"
@@ -55,6 +56,7 @@ int main(int count, char** arguments) {
     // What the repository says of itself is read behind the walls, and then the walls close around it.
     git::Place place = git::locate(workspace, directories);
     sandbox::restrictByLandlock(git::repositoryFiles(access, place.own(access), place.readOnly(access)));
+    if (access != git::Access::kRead && !place.refusal) git::makeFilesAsIn(place.commonDir.handle.get());
     serve(std::move(place));
   });
 }

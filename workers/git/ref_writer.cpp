@@ -110,12 +110,11 @@ sandbox::Fd RefWriter::logOf(const std::string& name) const {
   if (!parent && errno == ENOENT) return {};
   if (parent && begin) clearEmptyFolders(parent.get(), leafOf(path));
   const int flags = O_WRONLY | O_APPEND | O_NONBLOCK | (begin ? O_CREAT : 0);
-  sandbox::Fd log = parent ? openBeneath(parent.get(), leafOf(path), flags, 0644) : sandbox::Fd();
+  sandbox::Fd log = parent ? openBeneath(parent.get(), leafOf(path), flags, 0666) : sandbox::Fd();
   if (!log && errno == ENOENT) return {};
   struct stat status {};
   if (!log || fstat(log.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 1)
     throw repositoryRefused("reflog_no_plain_file");
-  if (status.st_size == 0) static_cast<void>(fchmod(log.get(), 0644));
   return log;
 }
 

@@ -184,7 +184,7 @@ void TreeWriter::write(const std::string& path, const Blob& blob, std::uint32_t 
                              static_cast<std::size_t>(git_blob_rawsize(blob.get())));
   if (kind == GIT_FILEMODE_LINK)
     return mustWrite(symlinkat(std::string(raw).c_str(), parent, temporary.c_str()) == 0);
-  const mode_t mode = kind == GIT_FILEMODE_BLOB_EXECUTABLE ? 0755 : 0644;
+  const mode_t mode = kind == GIT_FILEMODE_BLOB_EXECUTABLE ? 0777 : 0666;
   const sandbox::Fd file(
       openat(parent, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   mustWrite(static_cast<bool>(file));
@@ -195,8 +195,6 @@ void TreeWriter::write(const std::string& path, const Blob& blob, std::uint32_t 
   Buffer smudged;
   if (filters) must(git_filter_list_apply_to_blob(smudged.out(), filters.get(), blob.get()));
   mustWrite(writeAll(file.get(), filters ? std::string_view(smudged.data(), smudged.size()) : raw));
-  // umask is 077 for a worker's own files; what is checked out gets git's modes.
-  mustWrite(fchmod(file.get(), mode) == 0);
 }
 
 Stamp TreeWriter::stampOf(const std::string& path) const {

@@ -23,8 +23,8 @@ void mustWrite(bool fact) {
 }
 
 void writeFile(int directory, const std::string& name, const std::string& text) {
-  const sandbox::Fd file = openBeneath(directory, name, O_WRONLY | O_CREAT | O_EXCL, 0644);
-  mustWrite(file && writeAll(file.get(), text) && fchmod(file.get(), 0644) == 0);
+  const sandbox::Fd file = openBeneath(directory, name, O_WRONLY | O_CREAT | O_EXCL, 0666);
+  mustWrite(file && writeAll(file.get(), text));
 }
 
 // Beside what the repository keeps of a new worktree until that is whole: which action makes it.

@@ -338,7 +338,7 @@ Plan planWorktreeRemove(const Planning& planning, schema::GitWorktreeRemove::Rea
 // By what is held, so that nothing which was put in its place is touched.
 void removeWorktree(const Opened& opened, LinkedTree& tree, const std::string& actionId, Patience& patience) {
   const std::string aside = asideOf(actionId);
-  const sandbox::Fd mark = openBeneath(tree.admin.get(), markOf(actionId), O_WRONLY | O_CREAT | O_EXCL, 0644);
+  const sandbox::Fd mark = openBeneath(tree.admin.get(), markOf(actionId), O_WRONLY | O_CREAT | O_EXCL, 0666);
   mustWrite(mark && writeAll(mark.get(), textOf(tree.directory)));
   if (tree.directory) {
     try {
