@@ -265,7 +265,7 @@ Outcome carryOut(const PlainFilesOnly& met, const Place& place, const std::strin
   if (!together) together.emplace(repository.get());
   RefWriter refs(repository.get(), place, actionId);
   refs.identify(plan.committer);
-  refs.refuseIfLocked(plan.set.refs);
+  refs.refuseWhatHoldWould(plan.set.refs);
   snapshot = hexOf(keepSnapshot(repository.get(), place.commonDir.handle.get(), refs, actionId, plan.set,
                                 headOf(repository.get()).commit, *together));
   together.reset();
@@ -295,7 +295,7 @@ Preview preview(const Opened& opened, schema::GitChange::Reader change, Patience
   if (lockOfIndex(change)) refuseIfLocked(opened.place.gitDir.handle.get());
   const Index index = opened.index();
   Preview made{planFor({opened, index.get(), Store::kDry, patience}, change), {}};
-  RefWriter(opened.repository, opened.place, {}).refuseIfLocked(made.plan.set.refs);
+  RefWriter(opened.repository, opened.place, {}).refuseWhatHoldWould(made.plan.set.refs);
   made.state = stateOf(opened, made.plan);
   return made;
 }

@@ -93,6 +93,9 @@ void mustBeClean(const Planning& planning);
 // merge or the like is "underway" in it; or it holds anything that is in no commit, or of submodules:
 // "not_clean".
 void addRemoval(const Planning& planning, const WorktreeRow& row, Plan& plan);
+// Denied "exists" where the repository has an entry of that name, or of that directory even though nothing is
+// there, which would be two of one tree; or where anything is there.
+void mustBeNoWorktree(const Planning& planning, const std::string& name, const std::string& directory);
 // What would stop a worktree of that commit in the middle: denied "path_protected", "filter_attribute",
 // "invalid" for a name that must not be written, "too_large". How many files it has.
 std::uint32_t judgedNewWorktree(const Planning& planning, const git_oid& commit);

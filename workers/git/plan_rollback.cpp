@@ -79,7 +79,7 @@ void judgeHead(const Planning& planning, const ChangeSet& whole, Plan& plan) {
 }
 
 bool isOf(const std::optional<WorktreeEdit>& edit, const WorktreeRow& row) {
-  return edit && !row.main && row.name == edit->name;
+  return edit && !row.main && row.name == edit->name && row.directory == edit->directory;
 }
 
 // A branch that moves or goes is to be nobody's, but of the worktree that comes or goes with it. One that
@@ -116,15 +116,17 @@ void judgeWorktree(const Planning& planning, Plan& plan) {
   auto& edit = plan.set.worktree;
   if (isProtected(planning, edit->directory)) throw Refusal{"path_protected", "directory"};
   const auto rows = worktrees(planning.opened);
-  const auto row = std::ranges::find(rows, edit->name, &WorktreeRow::name);
-  const bool there = row != rows.end() && !row->missing && row->directory == edit->directory;
+  const auto row = std::ranges::find_if(rows, [&](const WorktreeRow& each) { return isOf(edit, each); });
+  const bool there = row != rows.end() && !row->missing;
   if (there == (edit->what == WorktreeEdit::What::kAdd)) {
     edit.reset();
   } else if (there) {
+    const std::string made = edit->head;
     addRemoval(planning, *row, plan);
-  } else if (row != rows.end() || planning.writer().at(edit->directory) != TreeWriter::There::kNothing) {
-    throw Refusal{"exists", "directory"};  // somebody made it since
+    // Somebody has gone on in it, or made another one of that name.
+    if (edit->head != made) throw Refusal{"state_moved", "refs_have_moved_on", "1"};
   } else {
+    mustBeNoWorktree(planning, edit->name, edit->directory);
     judgeNewWorktree(planning, plan);
   }
 }

@@ -167,8 +167,9 @@ void RefWriter::write(const RefEdit& ref, const std::string& message) const {
   write(hold({&ref, 1}), message);
 }
 
-void RefWriter::refuseIfLocked(std::span<const RefEdit> refs) const {
+void RefWriter::refuseWhatHoldWould(std::span<const RefEdit> refs) const {
   for (const RefEdit& ref : refs) {
+    if (ref.before.empty() && ref.name.starts_with(kHeads)) mustBeFree(ref.name);
     const sandbox::Fd parent = openBeneath(baseOf(ref.name), parentOf(ref.name), O_RDONLY | O_DIRECTORY);
     const auto age = parent ? LockFile::ageOf(parent.get(), leafOf(ref.name)) : std::nullopt;
     if (age) throw lockedFor(*age);

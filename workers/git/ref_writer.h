@@ -46,8 +46,8 @@ class RefWriter {
   void write(Held held, const std::string& message) const;
   // Of one.
   void write(const RefEdit& ref, const std::string& message) const;
-  // Denied "locked" as hold(), without taking any.
-  void refuseIfLocked(std::span<const RefEdit> refs) const;
+  // Denied "locked" as by hold(), without taking any, and of a new branch "exists".
+  void refuseWhatHoldWould(std::span<const RefEdit> refs) const;
   // The value that it has now is no matter.
   void set(const std::string& name, const std::string& after) const;
 

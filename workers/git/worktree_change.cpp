@@ -217,6 +217,12 @@ std::uint32_t judgedNewWorktree(const Planning& planning, const git_oid& commit)
   return static_cast<std::uint32_t>(judging.files);
 }
 
+void mustBeNoWorktree(const Planning& planning, const std::string& name, const std::string& directory) {
+  if (planning.writer().at(directory) != TreeWriter::There::kNothing) throw Refusal{"exists", "directory"};
+  for (const WorktreeRow& row : worktrees(planning.opened))
+    if (!row.main && (row.name == name || row.directory == directory)) throw Refusal{"exists", "worktree"};
+}
+
 Plan planWorktreeAdd(const Planning& planning, schema::GitWorktreeAdd::Reader request) {
   Plan plan;
   plan.set.operation = "worktree-add";
@@ -228,10 +234,7 @@ Plan planWorktreeAdd(const Planning& planning, schema::GitWorktreeAdd::Reader re
   const std::string branch =
       checkedRefName(request.hasBranch() ? view(request.getBranch()) : view(request.getName()), "branch");
   plan.target = labelOf("worktree", name);
-  if (planning.writer().at(directory) != TreeWriter::There::kNothing) throw Refusal{"exists", "directory"};
-  for (const WorktreeRow& row : worktrees(opened)) {
-    if (row.name == name && !row.main) throw Refusal{"exists", "worktree"};
-  }
+  mustBeNoWorktree(planning, name, directory);
   const std::string full = std::string(kHeads) + branch;
   mustBeNowhereElse(planning, full);
   std::string commit = refStateOf(opened.repository, full);

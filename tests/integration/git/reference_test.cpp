@@ -117,9 +117,10 @@ TEST(GitReference, AFolderOfABranchThatIsThereIsInTheWay) {
   TwoBranches two;
   fs::create_directories(two.folder + "/.git/refs/heads/topic/empty");
   git(two.folder, {"branch", "topic/deep/er"});
-  EXPECT_NE(two.worker.change(createTopic), "");
+  EXPECT_EQ(two.worker.prepare(createTopic), "exists/object_or_ref");
   EXPECT_EQ(tip(two.folder, "topic/deep/er"), tip(two.folder, "main"));
-  EXPECT_NE(two.worker.change([](Change change) { change.initBranchCreate().setBranch("main/below"); }), "");
+  EXPECT_EQ(two.worker.prepare([](Change change) { change.initBranchCreate().setBranch("main/below"); }),
+            "exists/object_or_ref");
   EXPECT_EQ(git(two.folder, {"branch", "--list", "topic", "main/*"}), "");
   git(two.folder, {"fsck"});
 }

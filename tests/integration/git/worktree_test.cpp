@@ -101,25 +101,66 @@ TEST(GitWorktree, ComesBackAsOneThatIsAskedFor) {
 
 // Nothing else holds what was committed there on no branch: neither a branch nor, with the worktree, its log.
 TEST(GitWorktree, OnNoBranchKeepsItsCommitsWhenItGoes) {
-  for (const bool byRollback : {false, true}) {
-    WithSide with;
-    const std::string tree = with.folder + "/wt";
-    ASSERT_EQ(with.worker.change(addTree("wt", "wt", "side")), "");
-    const std::string added = with.worker.lastAction;
-    git(tree, {"checkout", "-q", "--detach"});
-    with.repo.write("wt/kept.txt", "on no branch\n");
-    git(tree, {"commit", "-q", "-a", "-m", "on no branch"});
-    const std::string commit = tip(tree);
-    ASSERT_EQ(byRollback ? with.worker.rollback(added) : with.worker.change(removeTree("wt")), "");
-    const std::string removed = with.worker.lastAction;
-    git(with.folder, {"gc", "-q", "--prune=now"});
-    EXPECT_EQ(with.worker.rollback(removed), "");
-    EXPECT_EQ(branchNow(tree), "HEAD");
-    EXPECT_EQ(tip(tree), commit);
-    EXPECT_EQ(World::read(tree + "/kept.txt"), "on no branch\n");
-    EXPECT_EQ(porcelain(tree), std::vector<std::string>());
-    expectWhole(with.folder);
-  }
+  WithSide with;
+  const std::string tree = with.folder + "/wt";
+  ASSERT_EQ(with.worker.change(addTree("wt", "wt", "side")), "");
+  const std::string added = with.worker.lastAction;
+  git(tree, {"checkout", "-q", "--detach"});
+  with.repo.write("wt/kept.txt", "on no branch\n");
+  git(tree, {"commit", "-q", "-a", "-m", "on no branch"});
+  const std::string commit = tip(tree);
+  EXPECT_EQ(with.worker.rollback(added), "state_moved/refs_have_moved_on/1") << "it is not what was made";
+  ASSERT_EQ(with.worker.change(removeTree("wt")), "");
+  const std::string removed = with.worker.lastAction;
+  git(with.folder, {"gc", "-q", "--prune=now"});
+  EXPECT_EQ(with.worker.rollback(removed), "");
+  EXPECT_EQ(branchNow(tree), "HEAD");
+  EXPECT_EQ(tip(tree), commit);
+  EXPECT_EQ(World::read(tree + "/kept.txt"), "on no branch\n");
+  EXPECT_EQ(porcelain(tree), std::vector<std::string>());
+  expectWhole(with.folder);
+}
+
+TEST(GitWorktree, ThatWasMovedSinceKeepsItsBranch) {
+  WithSide with;
+  ASSERT_EQ(with.worker.change(addTree("wt", "wt", "new")), "");
+  const std::string added = with.worker.lastAction;
+  git(with.folder, {"worktree", "move", "wt", "moved"});
+  EXPECT_EQ(with.worker.rollback(added), "exists/checked_out_elsewhere");
+  EXPECT_EQ(tip(with.folder + "/moved"), tip(with.folder));
+  git(with.folder, {"worktree", "move", "moved", "wt"});
+  EXPECT_EQ(with.worker.rollback(added), "") << "the control";
+  expectWhole(with.folder);
+}
+
+TEST(GitWorktree, OfTheSameNameThatSomebodyMadeSinceStays) {
+  WithSide with;
+  ASSERT_EQ(with.worker.change(addTree("wt", "wt", "side")), "");
+  const std::string added = with.worker.lastAction;
+  git(with.folder, {"worktree", "remove", "wt"});
+  git(with.folder, {"worktree", "add", "-q", "-b", "mine", "wt"});
+  EXPECT_EQ(with.worker.rollback(added), "state_moved/refs_have_moved_on/1");
+  EXPECT_EQ(branchNow(with.folder + "/wt"), "mine");
+}
+
+// As by git: two entries would name one tree, and the pruning of one would be that of the other.
+TEST(GitWorktree, WhoseFolderIsGoneKeepsItsPlace) {
+  WithSide with;
+  git(with.folder, {"worktree", "add", "-q", "-b", "old", "wt"});
+  fs::rename(with.folder + "/wt", with.repo.broker.world.outside + "/away");
+  ASSERT_NE(runIn(with.folder, {"git", "worktree", "add", "wt", "side"}).status, 0) << "the control";
+  EXPECT_EQ(with.worker.change(addTree("other", "wt", "side")), "exists/worktree");
+  git(with.folder, {"worktree", "prune"});
+  ASSERT_EQ(with.worker.change(addTree("other", "wt", "side")), "") << "the control";
+  ASSERT_EQ(with.worker.change(removeTree("other")), "");
+  const std::string removed = with.worker.lastAction;
+  git(with.folder, {"worktree", "add", "-q", "wt", "old"});
+  fs::remove_all(with.folder + "/wt");
+  EXPECT_EQ(with.worker.rollback(removed), "exists/worktree");
+  git(with.folder, {"worktree", "prune"});
+  EXPECT_EQ(with.worker.rollback(removed), "") << "the control";
+  EXPECT_EQ(git(with.folder, {"worktree", "prune", "-v", "-n"}), "");
+  expectWhole(with.folder);
 }
 
 // Its folder is gone, and the commit with it: nothing refers to what is not there.
