@@ -111,6 +111,8 @@ IndexLock::~IndexLock() {
 void IndexLock::commit() {
   must(git_index_write(index_.get()));
   mustWrite(renameat(gitDir_, kCopy, gitDir_, kIndex) == 0);
+  const sandbox::Fd folder = openBeneath(gitDir_, ".", O_RDONLY | O_DIRECTORY);
+  mustWrite(folder && fsync(folder.get()) == 0);
 }
 
 void removeLockOf(int gitDir, const std::string& actionId) {

@@ -36,6 +36,11 @@ bool areOne(int parent, const std::string& a, const std::string& b) {
          identityOf(one) == identityOf(other);
 }
 
+// Where a folder of references was that has none left.
+void makeRoom(int parent, const std::string& name) {
+  unlinkat(parent, name.c_str(), AT_REMOVEDIR);
+}
+
 void removeAllLeft(sandbox::Fd directory, const std::string& actionId, int depth) {
   if (depth == 0) return;
   const sandbox::DirectoryStream stream = sandbox::streamOf(std::move(directory));
@@ -80,8 +85,7 @@ ComingFile::~ComingFile() {
 ComingFile::ComingFile(ComingFile&& other) noexcept = default;
 
 void ComingFile::put() {
-  // What was a folder of references and has none left.
-  unlinkat(parent_, name_.c_str(), AT_REMOVEDIR);
+  makeRoom(parent_, name_);
   mustWrite(renameat(parent_, own_.c_str(), parent_, name_.c_str()) == 0, kWhat);
   file_.reset();
 }
@@ -105,9 +109,12 @@ LockFile::~LockFile() {
   if (held_) unlinkat(parent_, lockOf(name_).c_str(), 0);
 }
 
+// By the lock's own name, so that it is let go of in the same moment; the twin goes with this object.
 void LockFile::put() {
   mustWrite(fsync(coming_.file()) == 0, kWhat);
-  coming_.put();
+  makeRoom(parent_, name_);
+  mustWrite(renameat(parent_, lockOf(name_).c_str(), parent_, name_.c_str()) == 0, kWhat);
+  held_ = false;
   mustWrite(fsync(parent_) == 0, kWhat);
 }
 
@@ -126,11 +133,11 @@ std::optional<std::time_t> LockFile::ageOf(int parent, const std::string& name) 
   return std::max<std::time_t>(0, std::time(nullptr) - status.st_mtim.tv_sec);
 }
 
-// By its words, by its twin, or because what it held has taken its place already.
+// By its words, or by its twin.
 bool LockFile::isHeldFor(int parent, const std::string& name, const std::string& actionId) {
   const std::string lock = lockOf(name);
   return readSmall(parent, lock, 128) == wordsOf(actionId) ||
-         areOne(parent, lock, ComingFile::nameOf(name, actionId)) || areOne(parent, lock, name);
+         areOne(parent, lock, ComingFile::nameOf(name, actionId));
 }
 
 void LockFile::removeLeft(int parent, const std::string& name, const std::string& actionId) {

@@ -47,7 +47,7 @@ class LockFile {
 
   // False: somebody else has it.
   [[nodiscard]] bool held() const { return held_; }
-  // `name` gets the content at once, and for good. Throws as mustWrite() does.
+  // `name` gets the content at once, and for good, and the lock is no more. Throws as mustWrite() does.
   void put();
   // The same, of what is known by now.
   void replace(const std::string& content);

@@ -27,19 +27,20 @@ std::string leafOf(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// The directory that `path` lies in, made as it is needed; none with errno where something is in the way.
+void mustWrite(bool fact) {
+  git::mustWrite(fact, "reference");
+}
+
+// The directory that `path` lies in, made for good as it is needed; none with errno where something is in the
+// way.
 sandbox::Fd directoryFor(int base, const std::string& path) {
   for (std::size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
     const std::string part = path.substr(0, slash);
     const sandbox::Fd above = openBeneath(base, parentOf(part), O_RDONLY | O_DIRECTORY);
     if (!above) return {};
-    makeDirectory(above.get(), leafOf(part));
+    if (makeDirectory(above.get(), leafOf(part))) mustWrite(fsync(above.get()) == 0);
   }
   return openBeneath(base, parentOf(path), O_RDONLY | O_DIRECTORY);
-}
-
-void mustWrite(bool fact) {
-  git::mustWrite(fact, "reference");
 }
 
 Refusal lockedFor(std::time_t age) {
@@ -186,9 +187,10 @@ void RefWriter::write(Held::One& one, const std::string& message) const {
   std::strftime(zone, sizeof zone, "%z", &local);
   const std::string line = commitOf(ref.before) + " " + commitOf(ref.after) + " " + person_ + " " +
                            std::to_string(now) + " " + zone + "\t" + message + "\n";
-  one.lock.put();
-  for (const sandbox::Fd& log : one.logs)
+  // While it is locked, as git does: nobody else's line comes between.
+  for (const sandbox::Fd\& log : one.logs)
     if (log) mustWrite(writeAll(log.get(), line));
+  one.lock.put();
 }
 
 void RefWriter::set(const std::string& name, const std::string& after) const {
@@ -202,7 +204,7 @@ void RefWriter::bring(const std::vector<NewRef>& refs, const std::vector<sandbox
 }
 
 void RefWriter::bringSome(std::span<const NewRef> refs, const std::vector<sandbox::Fd>& first) const {
-  std::map<std::string, sandbox::Fd> folders;  // with those that they lie in, which may be new as well
+  std::map<std::string, sandbox::Fd> folders;
   std::vector<ComingFile> coming;
   coming.reserve(refs.size());
   std::vector<int> files;
@@ -211,8 +213,6 @@ void RefWriter::bringSome(std::span<const NewRef> refs, const std::vector<sandbo
     sandbox::Fd& folder = folders[parentOf(ref.name)];
     if (!folder) folder = directoryFor(commonDir_, ref.name);
     if (!folder) throw repositoryRefused("reference_unreadable");
-    for (std::string above = parentOf(parentOf(ref.name)); above != "refs"; above = parentOf(above))
-      if (!folders.contains(above)) folders[above] = openBeneath(commonDir_, above, O_RDONLY | O_DIRECTORY);
     coming.emplace_back(folder.get(), leafOf(ref.name), actionId_, ref.value + "\n");
     files.push_back(coming.back().file());
   }
@@ -253,6 +253,9 @@ void RefWriter::remove(const Lock& lock, const std::string& name) const {
 
 void RefWriter::removePacked(const std::string& name) const {
   const auto text = readSmall(commonDir_, kPackedRefs, kMostPackedBytes);
+  struct stat status {};
+  if (!text && (fstatat(commonDir_, kPackedRefs, &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT))
+    throw repositoryRefused("reference_unreadable");
   if (!text || text->find(" " + name + "\n") == std::string::npos) return;
   Lock lock(commonDir_, kPackedRefs, actionId_);
   const auto now = readSmall(commonDir_, kPackedRefs, kMostPackedBytes);

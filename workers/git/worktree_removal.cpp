@@ -339,7 +339,7 @@ Plan planWorktreeRemove(const Planning& planning, schema::GitWorktreeRemove::Rea
 void removeWorktree(const Opened& opened, LinkedTree& tree, const std::string& actionId, Patience& patience) {
   const std::string aside = asideOf(actionId);
   const sandbox::Fd mark = openBeneath(tree.admin.get(), markOf(actionId), O_WRONLY | O_CREAT | O_EXCL, 0666);
-  mustWrite(mark && writeAll(mark.get(), textOf(tree.directory)));
+  mustWrite(mark && writeAll(mark.get(), textOf(tree.directory)) && fsync(mark.get()) == 0);
   if (tree.directory) {
     try {
       setAside(tree.parent.get(), tree.leaf, aside, tree.directory);

@@ -62,7 +62,7 @@ TEST_F(Locks, ItIsHeldByOneAndLeavesNothing) {
     EXPECT_EQ(read("main"), "old\n");
     lock.put();
     EXPECT_EQ(read("main"), "new\n");
-    EXPECT_FALSE(LockFile(folder.get(), "main", kAnother, "other\n").held()) << "until it is let go";
+    EXPECT_TRUE(LockFile(folder.get(), "main", kAnother, "other\n").held()) << "it is let go of by that";
   }
   EXPECT_EQ(names(), 1U);
 }
@@ -93,10 +93,16 @@ TEST_F(Locks, OneWhoseWordsWereLostIsItsActions) {
   expectOurs();
 }
 
-TEST_F(Locks, OneWhoseContentHasTakenItsPlaceIsOurs) {
+TEST_F(Locks, OfOneWhoseContentHasTakenItsPlaceNothingIsTakenFromTheNext) {
   left("new\n").put();
-  EXPECT_TRUE(fs::exists(at("main.lock")));
-  expectOurs();
+  EXPECT_FALSE(fs::exists(at("main.lock")));
+  {
+    const LockFile next(folder.get(), "main", kAnother, "next\n");
+    EXPECT_TRUE(next.held());
+    LockFile::removeLeft(folder.get(), "main", kOurs);
+    EXPECT_TRUE(LockFile::isHeldFor(folder.get(), "main", kAnother));
+  }
+  EXPECT_EQ(names(), 1U) << "the reference alone";
   EXPECT_EQ(read("main"), "new\n");
 }
 
