@@ -53,7 +53,6 @@ sandbox::Family modes() {
 #ifdef SYS_mkdir
            {SYS_mkdir, {sandbox::masked(1, kSetId, 0)}},
 #endif
-           {SYS_umask, {}},
            {SYS_fchmod, {sandbox::masked(1, kSetId, 0)}},
            {SYS_fchmodat, {sandbox::is32(2, S_IRWXU)}}}};
 }

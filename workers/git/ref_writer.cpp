@@ -188,7 +188,7 @@ void RefWriter::write(Held::One& one, const std::string& message) const {
   const std::string line = commitOf(ref.before) + " " + commitOf(ref.after) + " " + person_ + " " +
                            std::to_string(now) + " " + zone + "\t" + message + "\n";
   // While it is locked, as git does: nobody else's line comes between.
-  for (const sandbox::Fd\& log : one.logs)
+  for (const sandbox::Fd& log : one.logs)
     if (log) mustWrite(writeAll(log.get(), line));
   one.lock.put();
 }
