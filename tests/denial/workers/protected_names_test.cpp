@@ -28,9 +28,33 @@ TEST_P(ProtectedNames, P1_NoSettingsOfAnAgentComeToBe) {
   const Result result = box.broker.run(
       shell("mkdir .claude; mkdir -p .claude/x; echo '{}' > .claude/settings.json", GetParam()));
   EXPECT_TRUE(has(result.posture, "protected_paths:whole"));
-  for (const char* name :
-       {".claude", ".codex", ".cursor", ".gemini", ".windsurf", ".continue", ".mcp.json", ".vscode", ".idea",
-        ".devcontainer", ".devcontainer.json", ".envrc", ".aider.conf.yml"}) {
+  for (const char* name : {".claude",
+                           ".codex",
+                           ".cursor",
+                           ".gemini",
+                           ".windsurf",
+                           ".continue",
+                           ".mcp.json",
+                           ".vscode",
+                           ".idea",
+                           ".devcontainer",
+                           ".devcontainer.json",
+                           ".envrc",
+                           ".aider.conf.yml",
+                           ".kiro",
+                           ".opencode",
+                           "opencode.json",
+                           "opencode.jsonc",
+                           ".roo",
+                           ".amazonq",
+                           ".qwen",
+                           ".crush.json",
+                           "crush.json",
+                           ".zed",
+                           ".fleet",
+                           ".exrc",
+                           ".nvimrc",
+                           ".nvim.lua"}) {
     EXPECT_EQ(box.inside({"mkdir", name}), "EACCES") << name;
     EXPECT_EQ(box.inside({"write", name}), "EACCES") << name;
     EXPECT_FALSE(World::exists(inWorkspace(box, name))) << name;
