@@ -49,6 +49,11 @@ std::string checkedRefName(std::string_view name, std::string_view rule) {
   return std::string(name);
 }
 
+std::string checkedBranch(std::string_view name) {
+  if (name == "HEAD") throw Refusal{"invalid", "branch"};
+  return std::string(kHeads) + checkedRefName(name, "branch");
+}
+
 Revision checkedRevision(std::string_view text) {
   const std::size_t end = std::min(text.find_first_of("^~"), text.size());
   const std::string_view suffix = text.substr(end);

@@ -14,6 +14,10 @@ inline constexpr std::string_view kSymbolic = "ref: ";     // begins the text of
 // end, or "@" alone.
 std::string checkedRefName(std::string_view name, std::string_view rule);
 
+// The full name of a branch that a request names: what checkedRefName() takes, and not "HEAD", which
+// everything would take for HEAD. Throws Refusal "invalid", "branch".
+std::string checkedBranch(std::string_view name);
+
 // A commit as a request may name it: 4 to 40 hex digits, "HEAD", or a name of a ref, each with any number of
 // ^, ^N, ~ and ~N behind it. No ranges, no @{…}, no :path, no search.
 struct Revision {

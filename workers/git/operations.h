@@ -34,8 +34,9 @@ struct WorktreeRow {
   std::string path;       // never leaves the worker
   std::string branch;
   std::string commit;
-  std::vector<std::string>
-      held;  // by their full names: what a rebase or a bisection in it comes back to or moves
+  // By their full names, beside `branch`: what that only leads to, and what a rebase or a bisection in it
+  // comes back to or moves.
+  std::vector<std::string> held;
   bool locked = false;
   bool missing = false;
   bool main = false;

@@ -10,12 +10,6 @@
 namespace factionos::git {
 namespace {
 
-std::string branchRef(std::string_view name) {
-  // As git itself: everything would take it for HEAD.
-  if (name == "HEAD") throw Refusal{"invalid", "branch"};
-  return "refs/heads/" + checkedRefName(name, "branch");
-}
-
 FileState stateOf(const git_diff_file& file, bool there) {
   return there ? FileState{canonicalMode(file.mode), file.id} : FileState{};
 }
@@ -124,7 +118,7 @@ void mustNeedNoProgram(git_repository* repository, const std::string& path, cons
 Plan planBranchCreate(const Planning& planning, schema::GitBranchCreate::Reader request) {
   Plan plan;
   plan.set.operation = "branch-create";
-  const std::string name = branchRef(view(request.getBranch()));
+  const std::string name = checkedBranch(view(request.getBranch()));
   plan.target = labelOf("branch", view(request.getBranch()));
   const Revision from = request.hasFrom() ? checkedRevision(view(request.getFrom())) : Revision{"HEAD", ""};
   const Commit commit = resolve(planning.opened.repository, from);
@@ -138,7 +132,7 @@ Plan planCheckout(const Planning& planning, schema::GitCheckout::Reader request)
   Plan plan;
   plan.set.operation = "checkout";
   git_repository* repository = planning.opened.repository;
-  const std::string name = branchRef(view(request.getBranch()));
+  const std::string name = checkedBranch(view(request.getBranch()));
   plan.target = labelOf("branch", view(request.getBranch()));
   const std::string there = refStateOf(repository, name);
   if (there.empty()) throw Refusal{"not_found", "branch"};

@@ -153,7 +153,11 @@ RefWriter::Held RefWriter::hold(std::span<const RefEdit> refs) const {
         std::make_unique<Held::One>(ref, Lock(baseOf(ref.name), ref.name, actionId_, content)));
     Held::One& one = *held.all_.back();
     if (refStateOf(repository_, ref.name) != ref.before) throw Refusal{"state_moved", "ref_moved"};
-    if (ref.after.empty()) continue;
+    if (ref.after.empty()) {
+      if (!held.packed_ && isPacked(ref.name))
+        held.packed_ = std::make_unique<Lock>(commonDir_, kPackedRefs, actionId_);
+      continue;
+    }
     clearEmptyFolders(one.lock.parent(), one.lock.leaf());
     one.logs = logsOf(ref.name);
   }
@@ -161,7 +165,7 @@ RefWriter::Held RefWriter::hold(std::span<const RefEdit> refs) const {
 }
 
 void RefWriter::write(Held held, const std::string& message) const {
-  for (const auto& one : held.all_) write(*one, message);
+  for (const auto& one : held.all_) write(*one, held.packed_, message);
 }
 
 void RefWriter::write(const RefEdit& ref, const std::string& message) const {
@@ -174,12 +178,15 @@ void RefWriter::refuseWhatHoldWould(std::span<const RefEdit> refs) const {
     const sandbox::Fd parent = openBeneath(baseOf(ref.name), parentOf(ref.name), O_RDONLY | O_DIRECTORY);
     const auto age = parent ? LockFile::ageOf(parent.get(), leafOf(ref.name)) : std::nullopt;
     if (age) throw lockedFor(*age);
+    const auto packed =
+        ref.after.empty() && isPacked(ref.name) ? LockFile::ageOf(commonDir_, kPackedRefs) : std::nullopt;
+    if (packed) throw lockedFor(*packed);
   }
 }
 
-void RefWriter::write(Held::One& one, const std::string& message) const {
+void RefWriter::write(Held::One& one, std::unique_ptr<Lock>& packed, const std::string& message) const {
   const RefEdit& ref = one.ref;
-  if (ref.after.empty()) return remove(one.lock, ref.name);
+  if (ref.after.empty()) return remove(one.lock, ref.name, packed);
   const std::time_t now = std::time(nullptr);
   std::tm local{};
   localtime_r(&now, &local);
@@ -244,20 +251,25 @@ void RefWriter::mustBeFree(const std::string& name) const {
   if (git_reference_next_name(&below, iterator.get()) == 0) throw Refusal{"exists", "object_or_ref"};
 }
 
-void RefWriter::remove(const Lock& lock, const std::string& name) const {
-  removePacked(name);
+void RefWriter::remove(const Lock& lock, const std::string& name, std::unique_ptr<Lock>& packed) const {
+  removePacked(name, packed);
   mustWrite(unlinkat(lock.parent(), lock.leaf().c_str(), 0) == 0 || errno == ENOENT);
   const sandbox::Fd logs = openBeneath(baseOf(name), parentOf("logs/" + name), O_RDONLY | O_DIRECTORY);
   if (logs) unlinkat(logs.get(), lock.leaf().c_str(), 0);
 }
 
-void RefWriter::removePacked(const std::string& name) const {
+bool RefWriter::isPacked(const std::string& name) const {
   const auto text = readSmall(commonDir_, kPackedRefs, kMostPackedBytes);
   struct stat status {};
   if (!text && (fstatat(commonDir_, kPackedRefs, &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT))
     throw repositoryRefused("reference_unreadable");
-  if (!text || text->find(" " + name + "\n") == std::string::npos) return;
-  Lock lock(commonDir_, kPackedRefs, actionId_);
+  return text && text->find(" " + name + "\n") != std::string::npos;
+}
+
+// It may have been packed only just now.
+void RefWriter::removePacked(const std::string& name, std::unique_ptr<Lock>& packed) const {
+  if (!isPacked(name)) return;
+  if (!packed) packed = std::make_unique<Lock>(commonDir_, kPackedRefs, actionId_);
   const auto now = readSmall(commonDir_, kPackedRefs, kMostPackedBytes);
   mustWrite(now.has_value());
   std::string kept;
@@ -268,7 +280,7 @@ void RefWriter::removePacked(const std::string& name) const {
     dropped = line.ends_with(" " + name + "\n") || (dropped && line.starts_with('^'));  // what a tag peels to
     if (!dropped) kept += line;
   }
-  lock.replace(kept);
+  packed->replace(kept);
 }
 
 void RefWriter::removeLocks(const std::vector<std::string>& names) const {

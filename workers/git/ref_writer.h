@@ -17,6 +17,8 @@ inline constexpr const char* kPackedRefs = "packed-refs";
 inline constexpr std::size_t kMostPackedBytes = std::size_t{64} << 20;
 
 class RefWriter {
+  class Lock;
+
  public:
   // `gitDir` has HEAD, `commonDir` the rest; borrowed, as is the repository, by which current values are
   // read. `actionId`: its locks say so, and so can be told from anybody else's (removeLocks()).
@@ -37,6 +39,7 @@ class RefWriter {
     struct One;
     Held();
     std::vector<std::unique_ptr<One>> all_;
+    std::unique_ptr<Lock> packed_;  // where one goes that is packed
   };
   // Throws Refusal: "state_moved" unless they are `before`, "locked" with its age where somebody holds a
   // lock, "exists" where another one's name is in the way of a new one's, and "repository_refused" where a
@@ -68,15 +71,15 @@ class RefWriter {
   void removeLocks(const std::vector<std::string>& names) const;
 
  private:
-  class Lock;
   [[nodiscard]] int baseOf(const std::string& name) const { return name == "HEAD" ? gitDir_ : commonDir_; }
   [[nodiscard]] std::vector<sandbox::Fd> logsOf(const std::string& name) const;
   [[nodiscard]] sandbox::Fd logOf(const std::string& name) const;
-  void write(Held::One& one, const std::string& message) const;
+  void write(Held::One& one, std::unique_ptr<Lock>& packed, const std::string& message) const;
   void mustBeFree(const std::string& name) const;
   void bringSome(std::span<const NewRef> refs, const std::vector<sandbox::Fd>& first) const;
-  void remove(const Lock& lock, const std::string& name) const;
-  void removePacked(const std::string& name) const;
+  void remove(const Lock& lock, const std::string& name, std::unique_ptr<Lock>& packed) const;
+  void removePacked(const std::string& name, std::unique_ptr<Lock>& packed) const;
+  [[nodiscard]] bool isPacked(const std::string& name) const;
   [[nodiscard]] std::string commitOf(const std::string& value) const;
 
   git_repository* repository_;

@@ -231,11 +231,10 @@ Plan planWorktreeAdd(const Planning& planning, schema::GitWorktreeAdd::Reader re
   const std::string directory = checkedPath(view(request.getDirectory()));
   if (directory.empty()) throw Refusal{"invalid", "directory"};
   if (isProtected(planning, directory)) throw Refusal{"path_protected", "directory"};
-  const std::string branch =
-      checkedRefName(request.hasBranch() ? view(request.getBranch()) : view(request.getName()), "branch");
+  const std::string full =
+      checkedBranch(request.hasBranch() ? view(request.getBranch()) : view(request.getName()));
   plan.target = labelOf("worktree", name);
   mustBeNoWorktree(planning, name, directory);
-  const std::string full = std::string(kHeads) + branch;
   mustBeNowhereElse(planning, full);
   std::string commit = refStateOf(opened.repository, full);
   if (commit.empty()) {

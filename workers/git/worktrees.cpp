@@ -34,8 +34,14 @@ void readHead(const Opened& opened, const std::optional<std::string>& text, Work
   }
   const std::string full = line.substr(kSymbolic.size());
   if (full.starts_with(kHeads)) row.branch = full.substr(kHeads.size());
-  git_oid id;
-  if (git_reference_name_to_id(&id, opened.repository, full.c_str()) == 0) row.commit = hexOf(id);
+  git_reference* raw = nullptr;
+  if (git_reference_lookup(&raw, opened.repository, full.c_str()) < 0) return;
+  const Reference named(raw);
+  if (git_reference_resolve(&raw, named.get()) < 0) return;
+  const Reference found(raw);
+  row.commit = hexOf(*git_reference_target(found.get()));
+  // One that is only another name of it: commits go there.
+  if (git_reference_name(found.get()) != full) row.held.emplace_back(git_reference_name(found.get()));
 }
 
 // Where git notes the branch that something under way in a working tree is of, and with rebase.updateRefs

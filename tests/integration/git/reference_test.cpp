@@ -88,6 +88,23 @@ TEST(GitReference, ALockOfSomebodyElseIsMetBeforeAnythingHasChanged) {
                      [](Change change) { change.initCommit().setMessage("more"); });
 }
 
+// The branch goes behind the worktree, and from both places where it is.
+TEST(GitReference, TheLockOfPackedOnesIsMetBeforeAWorktreeGoes) {
+  TwoBranches two;
+  GitWorker& worker = two.worker;
+  ASSERT_EQ(worker.change(addTree("wt", "wt", "new")), "");
+  const std::string added = worker.lastAction;
+  git(two.folder, {"pack-refs", "--all"});
+  lock(two.repo, "packed-refs");
+  EXPECT_EQ(worker.rollback(added).substr(0, 17), "locked/ref_lock/7");
+  EXPECT_TRUE(World::exists(two.folder + "/wt/kept.txt"));
+  unlock(two.repo, "packed-refs");
+  EXPECT_EQ(worker.rollback(added), "") << "the control";
+  EXPECT_EQ(git(two.folder, {"branch", "--list", "new"}), "");
+  EXPECT_FALSE(World::exists(two.folder + "/.git/packed-refs.lock"));
+  git(two.folder, {"fsck"});
+}
+
 TEST(GitReference, EmptyFoldersOfBranchesThatAreGoneAreInNobodysWay) {
   for (const bool packed : {false, true}) {
     TwoBranches two;

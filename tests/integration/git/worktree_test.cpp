@@ -305,6 +305,25 @@ TEST(GitWorktree, ABranchUnderRebaseElsewhereIsNotUndone) {
   EXPECT_EQ(branchNow(with.folder + "/wt"), "topic");
 }
 
+// What is committed on the one comes to be on the other.
+TEST(GitWorktree, ABranchThatAnotherNameLeadsToIsInUse) {
+  WithSide with;
+  git(with.folder, {"symbolic-ref", "refs/heads/alias", "refs/heads/side"});
+  git(with.folder, {"worktree", "add", "-q", "wt", "alias"});
+  ASSERT_NE(runIn(with.folder, {"git", "checkout", "-q", "side"}).status, 0) << "the control";
+  EXPECT_EQ(with.worker.change(checkOut("side")), "exists/checked_out_elsewhere");
+  git(with.folder, {"worktree", "remove", "wt"});
+  EXPECT_EQ(with.worker.change(checkOut("side")), "") << "the control";
+}
+
+TEST(GitWorktree, OfABranchNamedHeadIsNotMade) {
+  WithSide with;
+  EXPECT_EQ(with.worker.change(addTree("wt", "wt", "HEAD")), "invalid/branch");
+  EXPECT_EQ(with.worker.change(addTree("HEAD", "wt")), "invalid/branch");
+  EXPECT_EQ(with.worker.change(addTree("HEAD", "wt", "side")), "") << "the control";
+  expectWhole(with.folder);
+}
+
 // With rebase.updateRefs it moves branches that nobody is on; git writes them down in threes.
 TEST(GitWorktree, ABranchThatARebaseElsewhereWillMoveIsInUse) {
   WithSide with;
