@@ -150,7 +150,7 @@ RefWriter::Held RefWriter::hold(std::span<const RefEdit> refs) const {
     if (isNew) mustBeFree(ref.name);
     const std::string content = ref.after.empty() ? std::string() : ref.after + "\n";
     held.all_.push_back(
-        std::make_unique<Held::One>(ref, Lock(baseOf(ref.name), ref.name, actionId_, content)));
+        std::unique_ptr<Held::One>(new Held::One{ref, Lock(baseOf(ref.name), ref.name, actionId_, content)}));
     Held::One& one = *held.all_.back();
     if (refStateOf(repository_, ref.name) != ref.before) throw Refusal{"state_moved", "ref_moved"};
     if (ref.after.empty()) {
