@@ -41,6 +41,9 @@ constexpr std::array kRows{
               "reftable: Its references are kept as a reftable, which is not supported."},
     DenialRow{"repository_refused", "partial_clone", ProblemCode::REPOSITORY_REFUSED,
               "partial_clone: It is a partial clone: what it lacks would have to be fetched."},
+    DenialRow{
+        "repository_refused", "shallow", ProblemCode::REPOSITORY_REFUSED,
+        "shallow: It, or the remote, is a shallow clone: what it lacks would be missing in what is sent."},
     DenialRow{"repository_refused", "object_format", ProblemCode::REPOSITORY_REFUSED,
               "object_format: Its objects are not named by SHA-1."},
     DenialRow{"repository_refused", "unknown_extension", ProblemCode::REPOSITORY_REFUSED,

@@ -42,6 +42,24 @@ std::string required(int directory, const char* name, std::size_t most, std::str
   return std::move(*text);
 }
 
+std::vector<ConfigEntry> entriesOf(const Directory& directory, const char* name) {
+  struct stat status {};
+  if (fstatat(directory.handle.get(), name, &status, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT) return {};
+  const std::string text = required(directory.handle.get(), name, kConfigBytes, "config_unreadable");
+  std::optional<std::vector<ConfigEntry>> entries = readConfigText(text);
+  if (!entries) throw repositoryRefused("config_malformed");
+  return std::move(*entries);
+}
+
+// Whether there is a main working tree is told by its own configuration, and nothing else is asked of that.
+bool isBare(const Directory& commonDir, const ConfigView& shared) {
+  bool bare = shared.bare;
+  if (!shared.worktreeConfig) return bare;
+  for (const ConfigEntry& each : entriesOf(commonDir, "config.worktree"))
+    if (each.key == "core.bare") bare = asBool(each).value_or(true);
+  return bare;
+}
+
 class Locator {
  public:
   Locator(Place& place, const std::vector<int>& roots) : place_(place), roots_(roots) {}
@@ -110,25 +128,11 @@ class Locator {
     }
   }
 
-  static std::vector<ConfigEntry> entriesOf(const Directory& directory, const char* name) {
-    struct stat status {};
-    if (fstatat(directory.handle.get(), name, &status, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)
-      return {};
-    const std::string text = required(directory.handle.get(), name, kConfigBytes, "config_unreadable");
-    std::optional<std::vector<ConfigEntry>> entries = readConfigText(text);
-    if (!entries) throw repositoryRefused("config_malformed");
-    return std::move(*entries);
-  }
-
   void readConfig() {
     std::vector<ConfigEntry> entries = entriesOf(place_.commonDir, "config");
     place_.config = viewOf(entries, place_.kind);
     if (!place_.config.worktreeConfig) return;
-    // Whether there is a main working tree is told by its own configuration, and nothing else is asked of
-    // that.
-    bool bare = place_.config.bare;
-    for (const ConfigEntry& each : entriesOf(place_.commonDir, "config.worktree"))
-      if (each.key == "core.bare") bare = asBool(each).value_or(true);
+    const bool bare = isBare(place_.commonDir, place_.config);
     for (ConfigEntry& more : entriesOf(place_.gitDir, "config.worktree")) entries.push_back(std::move(more));
     place_.config = viewOf(entries, place_.kind);
     place_.config.bare = bare;
@@ -235,6 +239,12 @@ std::vector<int> Place::readOnly(worker::Access access) const {
   if (access != worker::Access::kPush)
     for (const Remote& remote : remotes) found.push_back(remote.gitDir.handle.get());
   return found;
+}
+
+ConfigView configOf(const Directory& commonDir) {
+  ConfigView view = viewOf(entriesOf(commonDir, "config"), Kind::kLinked);
+  view.bare = isBare(commonDir, view);
+  return view;
 }
 
 std::string markOf(const Place& place) {

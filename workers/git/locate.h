@@ -46,6 +46,10 @@ std::string pathOf(int directory);
 // Refusal: it is in the answer, so that a worker can say why.
 Place locate(const std::string& workspace, const std::vector<int>& directories);
 
+// Of a repository that is none of its working trees' own: `bare` tells whether it has a main one. Throws
+// Refusal where viewOf() does, or where the configuration is no small plain file.
+ConfigView configOf(const Directory& commonDir);
+
 // Another one as soon as any of those files is another one.
 std::string markOf(const Place& place);
 

@@ -2,9 +2,14 @@
 // is no transport, so there is nothing that a URL could name but a path within the allowed roots; and the
 // other repository is opened as carefully as our own.
 #include <algorithm>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <sys/stat.h>
 
 #include "protocol/text.h"
 #include "workers/git/carry_out.h"
+#include "workers/git/files.h"
 #include "workers/git/plan.h"
 #include "workers/git/ref_writer.h"
 #include "workers/git/texts.h"
@@ -25,6 +30,37 @@ const Remote& remoteOf(const Opened& opened, std::string_view asked) {
   if (configured) throw Refusal{"unavailable", "remote_is_not_local"};
   throw Refusal{"not_found", "remote"};
 }
+
+// Where a history is cut off, a commit that is there does not say that its parents are: what is sent would
+// lack them, and nothing would tell.
+void mustBeWhole(const Directory& commonDir) {
+  struct stat status {};
+  const bool whole =
+      fstatat(commonDir.handle.get(), "shallow", &status, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
+  if (!whole) throw repositoryRefused("shallow");
+}
+
+// The other side, of a format that is worked in. Its working trees lie anywhere.
+struct Other {
+  explicit Other(const Directory& gitDir) {
+    place.config = configOf(gitDir);
+    place.gitDir = {gitDir.path, openBeneath(gitDir.handle.get(), ".", O_PATH | O_DIRECTORY)};
+    place.commonDir = {gitDir.path, openBeneath(gitDir.handle.get(), ".", O_PATH | O_DIRECTORY)};
+    place.workTree.path = gitDir.path;  // so that none of them is taken for one that lies in ours
+    mustBeWhole(place.commonDir);
+    repository = openBare(place.gitDir);
+  }
+
+  [[nodiscard]] git_repository* get() const { return repository.get(); }
+  // A branch that somebody works on is not moved under their feet.
+  [[nodiscard]] bool uses(const std::string& branch) const {
+    return std::ranges::any_of(worktrees({place, repository.get()}),
+                               [&branch](const WorktreeRow& row) { return row.uses(branch); });
+  }
+
+  Place place;
+  Repository repository = nullptr;
+};
 
 struct Wanted {
   git_oid tip;
@@ -99,7 +135,8 @@ Plan planFetch(const Planning& planning, schema::GitFetch::Reader request) {
   plan.set.operation = "fetch";
   const Remote& remote = remoteOf(planning.opened, view(request.getRemote()));
   plan.target = labelOf("remote", remote.name);
-  const Repository other = openBare(remote.gitDir);
+  mustBeWhole(planning.opened.place.commonDir);
+  const Other other(remote.gitDir);
   std::vector<git_oid> tips;
   for (const Wanted& branch : branchesOf(other.get())) {
     const std::string name =
@@ -131,7 +168,8 @@ Plan planPush(const Planning& planning, schema::GitPush::Reader request) {
   const std::string tip = refStateOf(planning.opened.repository, name);
   if (tip.empty()) throw Refusal{"not_found", "branch"};
   plan.target = labelOf("remote", remote.name + "/" + branch);
-  const Repository other = openBare(remote.gitDir);
+  mustBeWhole(planning.opened.place.commonDir);
+  const Other other(remote.gitDir);
   const std::string before = refStateOf(other.get(), name);
   if (before == tip) throw Refusal{"nothing_to_do", "push"};
   const git_oid id = oidOf(tip);
@@ -139,9 +177,7 @@ Plan planPush(const Planning& planning, schema::GitPush::Reader request) {
     const git_oid theirs = oidOf(before);
     if (!isForward(planning.opened.repository, id, theirs)) throw Refusal{"not_forward", "push"};
   }
-  // A branch that somebody works on is not moved under their feet.
-  const bool workedOn = remote.gitDir.path.ends_with("/.git") && headOf(other.get()).name == name;
-  if (workedOn) throw Refusal{"exists", "checked_out_in_the_remote"};
+  if (other.uses(name)) throw Refusal{"exists", "checked_out_in_the_remote"};
   plan.basis = remote.name + '\0' + before + '\0' + tip;
   plan.notes.emplace_back("cannot_be_called_back");
   if (planning.store == Store::kWrite)
