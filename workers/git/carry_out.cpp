@@ -102,6 +102,10 @@ struct Written {
   }
 };
 
+std::uint16_t intentOf(const IndexState& state) {
+  return static_cast<std::uint16_t>(state.intended ? GIT_INDEX_ENTRY_INTENT_TO_ADD : 0);
+}
+
 void putEntry(const Written& written, const IndexEdit& edit) {
   git_index* index = written.index;
   const std::uint16_t mark = written.markOf(edit);
@@ -112,7 +116,7 @@ void putEntry(const Written& written, const IndexEdit& edit) {
     git_index_entry entry;
     if (stage == 0) {
       written.writer.describe(edit.path, state, entry);
-      entry.flags_extended = mark;
+      entry.flags_extended = static_cast<std::uint16_t>(mark | intentOf(edit.after));
     } else {
       entry = {};
       entry.path = edit.path.c_str();
@@ -141,7 +145,7 @@ void putIndex(const Written& written, const ChangeSet& set) {
     entry.path = edit.path.c_str();
     entry.mode = after.mode;
     entry.id = after.id;
-    entry.flags_extended = written.markOf(edit);
+    entry.flags_extended = static_cast<std::uint16_t>(written.markOf(edit) | intentOf(edit.after));
     must(git_index_add(written.index, &entry));
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <span>
 #include <utility>
 
 #include <sys/stat.h>
@@ -17,6 +18,7 @@ constexpr std::string_view kFirstLine = "factionos change 1 ";
 constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/";
 constexpr std::string_view kDigits = "0123456789ABCDEF";
 constexpr std::string_view kNothing = "-";
+constexpr std::string_view kIntended = "N";  // before the word of an entry's stage 0
 
 std::string escaped(std::string_view text) {
   std::string out;
@@ -59,6 +61,12 @@ std::string wordOf(const FileState& state) {
 // As git stores them: a file, an executable one, a link, a submodule.
 bool isMode(std::uint32_t mode) {
   return mode == 0100644 || mode == 0100755 || mode == 0120000 || mode == 0160000;
+}
+
+std::string wordsOf(const IndexState& state) {
+  std::string text = " " + std::string(state.intended ? kIntended : "") + wordOf(state.stages[0]);
+  for (std::size_t i = 1; i < 4; ++i) text += " " + wordOf(state.stages[i]);
+  return text;
 }
 
 bool parse(std::string_view word, FileState& state) {
@@ -115,14 +123,24 @@ bool parseWorktree(const std::vector<std::string>& texts, ChangeSet& set) {
          isTarget(texts[4]);
 }
 
+bool parse(std::span<const std::string_view, 4> line, IndexState& state) {
+  std::string_view first = line[0];
+  state.intended = first.starts_with(kIntended);
+  if (state.intended) first.remove_prefix(kIntended.size());
+  if (!parse(first, state.stages[0]) || (state.intended && !state.stages[0].there())) return false;
+  for (std::size_t i = 1; i < 4; ++i)
+    if (!parse(line[i], state.stages[i])) return false;
+  return true;
+}
+
 bool parseIndex(const std::vector<std::string_view>& line, ChangeSet& set) {
   if (line.size() != 10) return false;
   IndexEdit edit;
   const auto path = unescaped(line[1]);
   if (!path || !isPath(*path)) return false;
   edit.path = *path;
-  for (std::size_t i = 0; i < 4; ++i)
-    if (!parse(line[2 + i], edit.before.stages[i]) || !parse(line[6 + i], edit.after.stages[i])) return false;
+  const std::span<const std::string_view> states(line);
+  if (!parse(states.subspan<2, 4>(), edit.before) || !parse(states.subspan<6, 4>(), edit.after)) return false;
   set.index.push_back(std::move(edit));
   return true;
 }
@@ -181,9 +199,7 @@ std::string encode(const ChangeSet& set) {
     text += "file " + escaped(file.path) + " " + wordOf(file.before) + " " + wordOf(file.after) + "\n";
   for (const IndexEdit& entry : set.index) {
     text += "index " + escaped(entry.path);
-    for (const FileState& state : entry.before.stages) text += " " + wordOf(state);
-    for (const FileState& state : entry.after.stages) text += " " + wordOf(state);
-    text += "\n";
+    text += wordsOf(entry.before) + wordsOf(entry.after) + "\n";
   }
   for (const RefEdit& ref : set.refs)
     text += "ref " + escaped(ref.name) + " " + escaped(ref.before) + " " + escaped(ref.after) + "\n";

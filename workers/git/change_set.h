@@ -29,6 +29,7 @@ struct FileState {
 // Of stages 0 to 3. One that has no conflict has stage 0 alone.
 struct IndexState {
   FileState stages[4];
+  bool intended = false;  // stage 0 says that it is to be added one day (`git add --intent-to-add`)
   friend bool operator==(const IndexState&, const IndexState&) = default;
 };
 

@@ -1,5 +1,6 @@
 #include "workers/git/deltas.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <exception>
 
@@ -42,9 +43,35 @@ bool isSpecial(int workTree, const std::string& path) {
          !S_ISLNK(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
+bool isIntendedAt(git_index* index, const std::string& path) {
+  const git_index_entry* entry = git_index_get_bypath(index, path.c_str(), GIT_INDEX_STAGE_NORMAL);
+  return entry != nullptr && isIntended(*entry);
+}
+
+bool isBelow(const std::vector<std::string>& below, std::string_view path) {
+  return below.empty() || std::ranges::any_of(below, [path](const std::string& each) {
+           return path.starts_with(each) &&
+                  (path.size() == each.size() || path[each.size()] == '/' || each.ends_with('/'));
+         });
+}
+
+// What is there of them is new, also where it is empty as the entry has it, which libgit2 takes for the same.
+void tellIntended(const Walking& walking, const std::vector<std::string>& below) {
+  for (std::size_t at = 0; at < git_index_entrycount(walking.index); ++at) {
+    const git_index_entry& entry = *git_index_get_byindex(walking.index, at);
+    if (!isIntended(entry) || isMarkedLeftOut(walking.index, entry.path)) continue;
+    struct stat status {};
+    const bool there = isBelow(below, entry.path) &&
+                       fstatat(walking.query.workTree, entry.path, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                       !S_ISDIR(status.st_mode);
+    if (there) walking.tracked({entry.path, {}, schema::GitEdit::ADDED, false, false});
+  }
+}
+
 void tellTracked(Walking& walking, const git_diff_delta& delta) {
   Change change{delta.old_file.path, {}, editOf(delta.status), isSubmodule(delta), false};
   if (change.edit == schema::GitEdit::NONE || isMarkedLeftOut(walking.index, delta.old_file.path)) return;
+  if (isIntendedAt(walking.index, change.path) && change.edit != schema::GitEdit::DELETED) return;
   if (change.edit == schema::GitEdit::MODIFIED && !change.submodule) {
     const FilterKind kind = filterOf(walking.repository, change.path);
     switch (judgeFiltered(walking.repository, kind, delta.old_file.id, walking.query.workTree, change.path)) {
@@ -133,6 +160,24 @@ schema::GitConflict kindOf(const git_index_entry* ancestor, const git_index_entr
 
 }  // namespace
 
+bool isIntended(const git_index_entry& entry) {
+  return (entry.flags_extended & GIT_INDEX_ENTRY_INTENT_TO_ADD) != 0;
+}
+
+Index withoutIntended(git_index* index) {
+  const auto each = [index](const auto& take) {
+    for (std::size_t at = 0; at < git_index_entrycount(index); ++at) take(*git_index_get_byindex(index, at));
+  };
+  bool any = false;
+  each([&any](const git_index_entry& entry) { any = any || isIntended(entry); });
+  if (!any) return Index();
+  Index copy = make<Index>(git_index_new);
+  each([&copy](const git_index_entry& entry) {
+    if (!isIntended(entry)) must(git_index_add(copy.get(), &entry));
+  });
+  return copy;
+}
+
 schema::GitEdit editOf(git_delta_t status) {
   switch (status) {
     case GIT_DELTA_ADDED:
@@ -163,9 +208,11 @@ void takeModesAsGitDoes(git_diff_options& options) {
 std::vector<Change> stagedChanges(git_repository* repository, git_index* index, const git_oid& head) {
   const Tree tree = treeOf(repository, head);
   git_diff_options options = GIT_DIFF_OPTIONS_INIT;
-  options.flags = GIT_DIFF_INCLUDE_TYPECHANGE | GIT_DIFF_IGNORE_SUBMODULES;
+  options.flags = GIT_DIFF_INCLUDE_TYPECHANGE;
   takeModesAsGitDoes(options);
-  const Diff diff = make<Diff>(git_diff_tree_to_index, repository, tree.get(), index, &options);
+  const Index committed = withoutIntended(index);
+  const Diff diff = make<Diff>(git_diff_tree_to_index, repository, tree.get(),
+                               committed ? committed.get() : index, &options);
   git_diff_find_options similar = GIT_DIFF_FIND_OPTIONS_INIT;
   similar.flags = GIT_DIFF_FIND_RENAMES;
   similar.rename_limit = kRenameLimit;
@@ -203,7 +250,10 @@ Walk workTreeChanges(git_repository* repository, git_index* index, const WorkTre
   const int error = git_diff_index_to_workdir(&raw, repository, index, &options);
   const Diff diff(raw);
   if (walking.failure) std::rethrow_exception(walking.failure);
-  if (walking.walk == Walk::kWhole) must(error);
+  if (walking.walk == Walk::kWhole) {
+    must(error);
+    tellIntended(walking, query.below);
+  }
   return walking.walk;
 }
 

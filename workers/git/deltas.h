@@ -29,7 +29,16 @@ schema::GitEdit editOf(git_delta_t status);
 // difference.
 void takeModesAsGitDoes(git_diff_options& options);
 
-// HEAD to index with renames, as `git status` finds them. `index` as it is in memory.
+// An entry that says that a file is to be added one day (`git add --intent-to-add`), with nothing staged of
+// it.
+bool isIntended(const git_index_entry& entry);
+
+// What of an index would be committed: null where that is all of it, else a copy in memory without the
+// entries that are but intended.
+Index withoutIntended(git_index* index);
+
+// HEAD to index with renames, as `git status` finds them, submodules' pointers among them. `index` as it is
+// in memory.
 std::vector<Change> stagedChanges(git_repository* repository, git_index* index, const git_oid& head);
 
 enum class Walk { kWhole, kCutShort };
@@ -41,8 +50,8 @@ struct WorkTreeQuery {
 };
 
 // Index to working tree: `tracked` and `untracked` (a directory ends with a slash) are called in order of
-// paths. What has a conflict is left out, and so is what a sparse checkout leaves out. kCutShort: patience
-// was over.
+// paths, those of entries that are but intended behind all others. What has a conflict is left out, and so is
+// what a sparse checkout leaves out. kCutShort: patience was over.
 Walk workTreeChanges(git_repository* repository, git_index* index, const WorkTreeQuery& query,
                      Patience& patience, const std::function<void(const Change&)>& tracked,
                      const std::function<void(std::string_view)>& untracked);

@@ -17,7 +17,7 @@ constexpr git_off_t kMostBlobBytes = git_off_t{16} << 20;  // what is larger cou
 
 git_diff_options plainOptions() {
   git_diff_options options = GIT_DIFF_OPTIONS_INIT;
-  options.flags = GIT_DIFF_INCLUDE_TYPECHANGE | GIT_DIFF_IGNORE_SUBMODULES | GIT_DIFF_DISABLE_PATHSPEC_MATCH;
+  options.flags = GIT_DIFF_INCLUDE_TYPECHANGE | GIT_DIFF_DISABLE_PATHSPEC_MATCH;
   options.max_size = kMostBlobBytes;
   takeModesAsGitDoes(options);
   return options;
@@ -50,6 +50,7 @@ bool isBinary(std::string_view content) {
 std::string contentOf(const Opened& opened, const git_diff_file& file) {
   if ((file.flags & GIT_DIFF_FLAG_VALID_ID) == 0)
     return TreeWriter(opened.repository, opened.workTree()).cleanContent(file.path);
+  if (file.mode == GIT_FILEMODE_COMMIT) return "Subproject commit " + hexOf(file.id) + "\n";
   const Blob blob = find<Blob>(git_blob_lookup, opened.repository, &file.id);
   if (!blob) return {};
   return {static_cast<const char*>(git_blob_rawcontent(blob.get())),
@@ -140,6 +141,7 @@ Diff between(const Opened& opened, const git_oid& from, const git_oid& to) {
 // What a sparse checkout leaves out is no deletion.
 Diff toWorkTree(const Opened& opened, git_index* index) {
   git_diff_options options = plainOptions();
+  options.flags |= GIT_DIFF_IGNORE_SUBMODULES;  // which are never entered
   options.payload = index;
   options.notify_cb = [](const git_diff*, const git_diff_delta* delta, const char*, void* payload) {
     return isMarkedLeftOut(static_cast<git_index*>(payload), delta->old_file.path) ? 1 : 0;
@@ -201,7 +203,9 @@ void diff(const Opened& opened, schema::GitDiffRequest::Reader request, schema::
     if (request.getStaged()) {
       git_diff_options options = plainOptions();
       const Tree tree = treeOf(opened.repository, headOf(opened.repository).commit);
-      found = make<Diff>(git_diff_tree_to_index, opened.repository, tree.get(), index.get(), &options);
+      const Index committed = withoutIntended(index.get());
+      found = make<Diff>(git_diff_tree_to_index, opened.repository, tree.get(),
+                         committed ? committed.get() : index.get(), &options);
     } else {
       found = toWorkTree(opened, index.get());
     }

@@ -41,7 +41,9 @@ IndexState indexStateOf(git_index* index, const std::string& path) {
   IndexState state;
   for (int stage = 0; stage < 4; ++stage) {
     const git_index_entry* entry = git_index_get_bypath(index, path.c_str(), stage);
-    if (entry != nullptr) state.stages[stage] = {entry->mode, entry->id};
+    if (entry == nullptr) continue;
+    state.stages[stage] = {entry->mode, entry->id};
+    if (stage == 0) state.intended = isIntended(*entry);
   }
   return state;
 }
@@ -79,7 +81,10 @@ std::string labelOf(std::string_view what, std::string_view name) {
 
 void mustBeClean(const Planning& planning) {
   const Head head = headOf(planning.opened.repository);
-  std::size_t changed = stagedChanges(planning.opened.repository, planning.index, head.commit).size();
+  // A submodule's pointer is no file: it goes along, as by git, and what a change would make of it has its
+  // own look.
+  const auto staged = stagedChanges(planning.opened.repository, planning.index, head.commit);
+  auto changed = static_cast<std::size_t>(std::ranges::count(staged, false, &Change::submodule));
   changed += conflictsOf(planning.index).size();
   const Walk walk = workTreeChanges(
       planning.opened.repository, planning.index, {schema::Untracked::NO, planning.opened.workTree(), {}},

@@ -107,17 +107,15 @@ std::string checkedMessage(schema::GitCommit::Reader request) {
 // What the commit holds against its parent, for the card. `staged`: the index as a tree, where it has been
 // written as one; two trees are compared without a look at what is the same in both, while of an index each
 // tree of the parent's is read.
-void countStaged(const Planning& planning, const Head& head, git_tree* staged, Plan& plan) {
+void countStaged(const Planning& planning, const Head& head, git_index* index, git_tree* staged, Plan& plan) {
   git_repository* repository = planning.opened.repository;
   const Tree tree = treeOf(repository, head.commit);
   git_diff_options options = GIT_DIFF_OPTIONS_INIT;
-  options.flags = GIT_DIFF_IGNORE_SUBMODULES;
   takeModesAsGitDoes(options);
   options.max_size = git_off_t{16} << 20;
-  const Diff diff =
-      staged != nullptr
-          ? make<Diff>(git_diff_tree_to_tree, repository, tree.get(), staged, &options)
-          : make<Diff>(git_diff_tree_to_index, repository, tree.get(), planning.index, &options);
+  const Diff diff = staged != nullptr
+                        ? make<Diff>(git_diff_tree_to_tree, repository, tree.get(), staged, &options)
+                        : make<Diff>(git_diff_tree_to_index, repository, tree.get(), index, &options);
   plan.files = static_cast<std::uint32_t>(git_diff_num_deltas(diff.get()));
   constexpr std::uint32_t kMostCounted = 2000;  // above it the card tells files alone
   if (planning.store != Store::kDry || plan.files > kMostCounted) return;
@@ -206,13 +204,15 @@ Plan planCommit(const Planning& planning, schema::GitCommit::Reader request) {
   plan.target = head.detached ? "detached-head" : labelOf("branch", head.branch());
   if (head.detached) plan.notes.emplace_back("detached_head");
   plan.commits = 1;
+  const Index committed = withoutIntended(planning.index);
+  git_index* index = committed ? committed.get() : planning.index;
   Tree tree;
   if (planning.store == Store::kWrite) {
     git_oid treeId;
-    must(git_index_write_tree_to(&treeId, planning.index, planning.opened.repository));
+    must(git_index_write_tree_to(&treeId, index, planning.opened.repository));
     tree = make<Tree>(git_tree_lookup, planning.opened.repository, &treeId);
   }
-  countStaged(planning, head, tree.get(), plan);
+  countStaged(planning, head, index, tree.get(), plan);
   if (plan.files == 0 && !request.getAllowEmpty()) throw Refusal{"nothing_to_do", "commit"};
   plan.committer = std::string(author->name) + " <" + author->email + ">";
   RefEdit edit{head.detached ? "HEAD" : head.name, head.unborn() ? std::string() : hexOf(head.commit), {}};

@@ -135,7 +135,7 @@ std::vector<std::string> countsOf(schema::GitDiff::Reader diff) {
 }
 
 std::vector<std::string> numstat(const std::string& folder, std::vector<std::string> arguments) {
-  arguments.insert(arguments.end(), {"--numstat", "-z", "-M", "--ignore-submodules=all"});
+  arguments.insert(arguments.end(), {"--numstat", "-z", "-M", "--ignore-submodules=dirty"});
   std::istringstream text(git(folder, arguments));
   std::vector<std::string> lines;
   for (std::string record; std::getline(text, record, '\0');) {

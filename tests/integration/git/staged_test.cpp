@@ -1,0 +1,155 @@
+// What is staged, and so would be committed: told by status and card, and by a commit, as git has it.
+#include <filesystem>
+
+#include <unistd.h>
+
+#include "git_harness.h"
+
+namespace factionos::test {
+namespace {
+
+using Access = schema::RepositoryAccess;
+
+// "insertions deletions path" of what is staged.
+std::vector<std::string> stagedCounts(GitWorker& worker) {
+  auto request = worker.repository.diffRequest();
+  request.initRequest().setStaged(true);
+  auto answer = worker.call(request);
+  std::vector<std::string> lines;
+  for (const auto file : answer.getDiff().getFiles())
+    lines.push_back(std::to_string(file.getInsertions()) + " " + std::to_string(file.getDeletions()) + " " +
+                    bytesOf(file.getPath()));
+  return lines;
+}
+
+// A pointer to a submodule's commit is in HEAD, and another one staged.
+struct Pointed : Repo {
+  Pointed() : first(tip(folder())) {
+    git(folder(), {"commit", "-q", "--allow-empty", "-m", "second"});
+    second = tip(folder());
+    std::filesystem::create_directory(folder() + "/sub");
+    point(first);
+    git(folder(), {"commit", "-q", "-m", "sub"});
+    point(second);
+  }
+  void point(const std::string& commit) const {
+    git(folder(), {"update-index", "--add", "--cacheinfo", "160000," + commit + ",sub"});
+  }
+  std::string first;
+  std::string second;
+};
+
+TEST(GitStaged, ASubmodulesPointerIsShownCountedAndCommitted) {
+  Pointed repo;
+  const std::string& folder = repo.folder();
+  GitWorker worker(repo.broker, folder, Access::WRITE);
+  EXPECT_EQ(worker.status(), std::vector<std::string>{"M. sub"});
+  EXPECT_EQ(worker.status(), porcelain(folder));
+  EXPECT_EQ(stagedCounts(worker), std::vector<std::string>{"1 1 sub"});
+  repo.write("kept.txt", "x\n");
+  git(folder, {"add", "kept.txt"});
+  ASSERT_EQ(worker.commitAs("both"), "");
+  EXPECT_EQ(worker.files, 2U);
+  auto show = worker.repository.showRequest();
+  show.initRequest().setCommit("HEAD");
+  auto shown = worker.call(show);
+  EXPECT_EQ(shown.getShow().getDiff().getTotal(), 2U);
+  EXPECT_EQ(git(folder, {"show", "--numstat", "--format="}), "1\t3\tkept.txt\n1\t1\tsub\n");
+  ASSERT_EQ(worker.rollback(worker.lastAction), "");
+  EXPECT_EQ(worker.status(), porcelain(folder));
+  repo.point(repo.first);
+  git(folder, {"reset", "-q", "kept.txt"});
+  EXPECT_EQ(worker.commitAs("nothing"), "nothing_to_do/commit") << "the control";
+}
+
+TEST(GitStaged, ASubmodulesPointerAloneIsACommit) {
+  Pointed repo;
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  ASSERT_EQ(worker.commitAs("pointer"), "");
+  EXPECT_EQ(worker.files, 1U);
+  EXPECT_EQ(porcelain(repo.folder()), std::vector<std::string>());
+}
+
+TEST(GitStaged, ASubmodulesPointerIsUnstagedAndComesBack) {
+  Pointed repo;
+  const std::string& folder = repo.folder();
+  GitWorker worker(repo.broker, folder, Access::WRITE);
+  ASSERT_EQ(worker.change([](schema::GitChange::Builder change) { change.initUnstage().setAll(true); }), "");
+  EXPECT_EQ(porcelain(folder), std::vector<std::string>());
+  EXPECT_EQ(worker.status(), std::vector<std::string>());
+  ASSERT_EQ(worker.rollback(worker.lastAction), "");
+  EXPECT_EQ(git(folder, {"rev-parse", ":sub"}), repo.second + "\n");
+}
+
+TEST(GitStaged, AFileThatBecameASubmoduleIsCountedAsByGit) {
+  Pointed repo;
+  const std::string& folder = repo.folder();
+  git(folder, {"rm", "-q", "--cached", "sub", "kept.txt"});
+  git(folder, {"update-index", "--add", "--cacheinfo", "160000," + repo.first + ",kept.txt"});
+  git(folder, {"update-index", "--add", "--cacheinfo", "160000," + std::string(40, '7') + ",unknown"});
+  GitWorker worker(repo.broker, folder, Access::WRITE);
+  EXPECT_EQ(git(folder, {"diff", "--cached", "--numstat", "--no-renames"}),
+            "1\t3\tkept.txt\n0\t1\tsub\n1\t0\tunknown\n");
+  EXPECT_EQ(stagedCounts(worker), (std::vector<std::string>{"1 3 kept.txt", "0 1 sub", "1 0 unknown"}));
+}
+
+// `git add -N`.
+struct Intended : Repo {
+  Intended() {
+    write("new.txt", "content\n");
+    write("empty.txt", "");
+    git(folder(), {"add", "-N", "new.txt", "empty.txt"});
+  }
+};
+
+TEST(GitStaged, WhatIsButIntendedToBeAddedIsNotCommitted) {
+  Intended repo;
+  const std::string& folder = repo.folder();
+  GitWorker worker(repo.broker, folder, Access::WRITE);
+  EXPECT_EQ(porcelain(folder), (std::vector<std::string>{".A empty.txt", ".A new.txt"}));
+  for (const auto untracked : {schema::Untracked::ALL, schema::Untracked::NORMAL, schema::Untracked::NO})
+    EXPECT_EQ(worker.status(untracked), porcelain(folder));
+  EXPECT_EQ(stagedCounts(worker), std::vector<std::string>());
+  EXPECT_EQ(worker.commitAs("nothing is staged"), "nothing_to_do/commit");
+  repo.write("kept.txt", "more\n");
+  ASSERT_EQ(worker.stage({"kept.txt"}), "");
+  EXPECT_EQ(worker.status(), porcelain(folder));
+  ASSERT_EQ(worker.commitAs("one file"), "");
+  EXPECT_EQ(worker.files, 1U);
+  EXPECT_EQ(git(folder, {"show", "--name-only", "--format="}), "kept.txt\n");
+  EXPECT_EQ(porcelain(folder), (std::vector<std::string>{".A empty.txt", ".A new.txt"})) << "the marks stay";
+  EXPECT_EQ(worker.status(), porcelain(folder));
+}
+
+TEST(GitStaged, TheMarkOfWhatIsIntendedComesBackByARollback) {
+  Intended repo;
+  const std::string& folder = repo.folder();
+  const auto before = porcelain(folder);
+  GitWorker worker(repo.broker, folder, Access::WRITE);
+  for (const char* file : {"new.txt", "empty.txt"}) {
+    ASSERT_EQ(worker.stage({file}), "");
+    EXPECT_EQ(worker.status(), porcelain(folder));
+    EXPECT_NE(porcelain(folder), before);
+    ASSERT_EQ(worker.rollback(worker.lastAction), "");
+    EXPECT_EQ(porcelain(folder), before);
+    EXPECT_EQ(worker.status(), before);
+  }
+  ASSERT_EQ(worker.stageAll(), "");
+  EXPECT_EQ(porcelain(folder), (std::vector<std::string>{"A. empty.txt", "A. new.txt"}));
+}
+
+TEST(GitStaged, WhatIsIntendedAndGoneOrALinkIsToldAsByGit) {
+  Intended repo;
+  const std::string& folder = repo.folder();
+  GitWorker worker(repo.broker, folder, Access::WRITE);
+  unlink((folder + "/empty.txt").c_str());
+  unlink((folder + "/new.txt").c_str());
+  ASSERT_EQ(symlink("kept.txt", (folder + "/new.txt").c_str()), 0);
+  EXPECT_EQ(worker.status(), porcelain(folder));
+  git(folder, {"rm", "-q", "--cached", "kept.txt"});
+  git(folder, {"add", "-N", "kept.txt"});
+  EXPECT_EQ(worker.status(), porcelain(folder)) << "staged as gone, and there";
+}
+
+}  // namespace
+}  // namespace factionos::test
