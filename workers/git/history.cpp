@@ -1,7 +1,11 @@
 #include <algorithm>
 #include <limits>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include "protocol/text.h"
+#include "workers/git/files.h"
 #include "workers/git/operations.h"
 #include "workers/git/texts.h"
 
@@ -23,8 +27,23 @@ void fillPerson(const git_signature* signature, schema::GitPerson::Builder perso
   person.setOffsetMinutes(signature->when.offset);
 }
 
-const char* underway(git_repository* repository) {
-  switch (git_repository_state(repository)) {
+// What a row of picks does next; libgit2 knows of it only while one of them has a conflict.
+const char* rowUnderway(int gitDir) {
+  constexpr std::size_t kMostBytes = std::size_t{4} << 20;
+  struct stat status {};
+  if (fstatat(gitDir, "sequencer", &status, AT_SYMLINK_NOFOLLOW) != 0) return nullptr;
+  const auto todo = readSmall(gitDir, "sequencer/todo", kMostBytes);
+  return todo && todo->starts_with("revert") ? "revert" : "cherry-pick";
+}
+
+std::uint32_t clamped(std::size_t count) {
+  return static_cast<std::uint32_t>(std::min<std::size_t>(count, std::numeric_limits<std::uint32_t>::max()));
+}
+
+}  // namespace
+
+const char* underway(const Opened& opened) {
+  switch (git_repository_state(opened.repository)) {
     case GIT_REPOSITORY_STATE_MERGE:
       return "merge";
     case GIT_REPOSITORY_STATE_REVERT:
@@ -43,15 +62,9 @@ const char* underway(git_repository* repository) {
     case GIT_REPOSITORY_STATE_APPLY_MAILBOX_OR_REBASE:
       return "apply-mailbox";
     default:
-      return nullptr;
+      return rowUnderway(opened.place.gitDir.handle.get());
   }
 }
-
-std::uint32_t clamped(std::size_t count) {
-  return static_cast<std::uint32_t>(std::min<std::size_t>(count, std::numeric_limits<std::uint32_t>::max()));
-}
-
-}  // namespace
 
 void fillCommit(git_commit* commit, schema::GitLogEntry::Builder entry) {
   entry.setCommit(hexOf(*git_commit_id(commit)).c_str());
@@ -68,7 +81,7 @@ void fillHead(const Opened& opened, schema::GitHead::Builder reply) {
   const Head head = headOf(opened.repository);
   if (!head.branch().empty()) reply.setBranch(utf8(head.branch()).c_str());
   if (!head.unborn()) reply.setCommit(hexOf(head.commit).c_str());
-  if (const char* what = underway(opened.repository)) reply.setUnderway(what);
+  if (const char* what = underway(opened)) reply.setUnderway(what);
   if (head.branch().empty()) return;
   Buffer upstream;
   if (git_branch_upstream_name(upstream.out(), opened.repository, head.name.c_str()) < 0) return;

@@ -50,6 +50,9 @@ struct WorktreeRow {
 std::vector<WorktreeRow> worktrees(const Opened& opened);
 
 // Parts that several operations share.
+// What is under way in the working tree, by git's own word; null: nothing. A row of picks or reverts is so
+// between two of them, too.
+const char* underway(const Opened& opened);
 void fillHead(const Opened& opened, schema::GitHead::Builder head);
 void fillCommit(git_commit* commit, schema::GitLogEntry::Builder entry);
 void fillDiff(const Opened& opened, git_diff* diff, std::string_view file, std::uint32_t limit,

@@ -139,8 +139,7 @@ void mustBeFree(const Planning& planning, const std::vector<FileEdit>& files) {
 }
 
 void mustBeIdle(const Opened& opened) {
-  if (git_repository_state(opened.repository) != GIT_REPOSITORY_STATE_NONE)
-    throw Refusal{"underway", "merge_or_rebase"};
+  if (underway(opened) != nullptr) throw Refusal{"underway", "merge_or_rebase"};
 }
 
 }  // namespace factionos::git

@@ -151,5 +151,32 @@ TEST(GitStaged, WhatIsIntendedAndGoneOrALinkIsToldAsByGit) {
   EXPECT_EQ(worker.status(), porcelain(folder)) << "staged as gone, and there";
 }
 
+// A row of picks that stands between two of them: git has no CHERRY_PICK_HEAD then.
+TEST(GitStaged, ARowOfPicksIsUnderWayBetweenTwoOfThem) {
+  Repo repo;
+  const std::string& folder = repo.folder();
+  git(folder, {"checkout", "-q", "-b", "topic"});
+  for (int i = 0; i < 3; ++i) {
+    repo.write("kept.txt", std::to_string(i) + "\n");
+    repo.commit("more");
+  }
+  git(folder, {"checkout", "-q", "main"});
+  repo.write("kept.txt", "main\n");
+  repo.commit("main");
+  git(folder, {"branch", "other"});
+  EXPECT_NE(runIn(folder, {"git", "cherry-pick", "topic~2", "topic~1", "topic"}).status, 0);
+  repo.write("kept.txt", "resolved\n");
+  git(folder, {"commit", "-qam", "resolved"});
+  GitWorker worker(repo.broker, folder, Access::WRITE);
+  auto status = worker.call(worker.repository.statusRequest());
+  EXPECT_STREQ(status.getStatus().getHead().getUnderway().cStr(), "cherry-pick");
+  EXPECT_EQ(worker.change(checkOut("other")), "underway/merge_or_rebase");
+  repo.write("more.txt", "more\n");
+  git(folder, {"add", "more.txt"});
+  EXPECT_EQ(worker.commitAs("more"), "underway/merge_or_rebase");
+  git(folder, {"cherry-pick", "--quit"});
+  EXPECT_EQ(worker.commitAs("more"), "");
+}
+
 }  // namespace
 }  // namespace factionos::test
