@@ -4,6 +4,7 @@
 #include "workers/git/deltas.h"
 #include "workers/git/filters.h"
 #include "workers/git/operations.h"
+#include "workers/git/shallow.h"
 #include "workers/git/sparse.h"
 #include "workers/git/texts.h"
 #include "workers/git/tree_writer.h"
@@ -217,9 +218,9 @@ void show(const Opened& opened, schema::GitShowRequest::Reader request, schema::
           Patience& patience) {
   const std::string file = request.hasFile() ? checkedPath(view(request.getFile())) : std::string();
   const Commit commit = resolve(opened.repository, checkedRevision(view(request.getCommit())));
-  git_oid parent{};
-  if (git_commit_parentcount(commit.get()) > 0) parent = *git_commit_parent_id(commit.get(), 0);
-  fillCommit(commit.get(), reply.initCommit());
+  const std::vector<git_oid> parents = Boundary(opened.place.commonDir).parentsOf(commit.get());
+  const git_oid parent = parents.empty() ? git_oid{} : parents.front();
+  fillCommit(commit.get(), parents, reply.initCommit());
   const char* message = git_commit_message_raw(commit.get());
   constexpr std::size_t kMostMessageBytes = std::size_t{64} << 10;
   if (message != nullptr) reply.setMessage(utf8Cut(message, kMostMessageBytes).c_str());

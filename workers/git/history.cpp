@@ -7,6 +7,7 @@
 #include "protocol/text.h"
 #include "workers/git/files.h"
 #include "workers/git/operations.h"
+#include "workers/git/shallow.h"
 #include "workers/git/texts.h"
 
 namespace factionos::git {
@@ -14,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostSubjectBytes = 256;
 constexpr std::size_t kMostNameBytes = 256;
-constexpr unsigned kMostParents = 64;
+constexpr std::size_t kMostParents = 64;
 
 void fillPerson(const git_signature* signature, schema::GitPerson::Builder person) {
   if (signature == nullptr) return;
@@ -34,6 +35,23 @@ const char* rowUnderway(int gitDir) {
   if (fstatat(gitDir, "sequencer", &status, AT_SYMLINK_NOFOLLOW) != 0) return nullptr;
   const auto todo = readSmall(gitDir, "sequencer/todo", kMostBytes);
   return todo && todo->starts_with("revert") ? "revert" : "cherry-pick";
+}
+
+// A whole history from `start`, no more than `most`.
+std::vector<git_oid> walked(git_repository* repository, const git_oid& start, std::size_t most,
+                            Patience& patience) {
+  const Revwalk walk = make<Revwalk>(git_revwalk_new, repository);
+  must(git_revwalk_sorting(walk.get(), GIT_SORT_TIME));
+  must(git_revwalk_push(walk.get(), &start));
+  std::vector<git_oid> ids;
+  git_oid id;
+  int error = 0;
+  while (ids.size() < most && (error = git_revwalk_next(&id, walk.get())) == 0) {
+    if (patience.over()) throw Refusal{"timed_out", "log"};
+    ids.push_back(id);
+  }
+  if (error != 0 && error != GIT_ITEROVER) must(error);
+  return ids;
 }
 
 std::uint32_t clamped(std::size_t count) {
@@ -66,11 +84,10 @@ const char* underway(const Opened& opened) {
   }
 }
 
-void fillCommit(git_commit* commit, schema::GitLogEntry::Builder entry) {
+void fillCommit(git_commit* commit, const std::vector<git_oid>& parents, schema::GitLogEntry::Builder entry) {
   entry.setCommit(hexOf(*git_commit_id(commit)).c_str());
-  const unsigned count = std::min(git_commit_parentcount(commit), kMostParents);
-  auto parents = entry.initParents(count);
-  for (unsigned i = 0; i < count; ++i) parents.set(i, hexOf(*git_commit_parent_id(commit, i)).c_str());
+  auto list = entry.initParents(static_cast<unsigned>(std::min(parents.size(), kMostParents)));
+  for (unsigned i = 0; i < list.size(); ++i) list.set(i, hexOf(parents[i]).c_str());
   fillPerson(git_commit_author(commit), entry.initAuthor());
   fillPerson(git_commit_committer(commit), entry.initCommitter());
   const char* summary = git_commit_summary(commit);
@@ -90,11 +107,15 @@ void fillHead(const Opened& opened, schema::GitHead::Builder reply) {
   reply.setUpstream(utf8(git_reference_shorthand(reference.get())).c_str());
   git_oid theirs;
   if (head.unborn() || git_reference_name_to_id(&theirs, opened.repository, upstream.data()) < 0) return;
-  std::size_t ahead = 0;
-  std::size_t behind = 0;
-  must(git_graph_ahead_behind(&ahead, &behind, opened.repository, &head.commit, &theirs));
-  reply.setAhead(clamped(ahead));
-  reply.setBehind(clamped(behind));
+  const Boundary boundary(opened.place.commonDir);
+  Boundary::Distance distance;
+  if (boundary.none()) {
+    must(git_graph_ahead_behind(&distance.ahead, &distance.behind, opened.repository, &head.commit, &theirs));
+  } else {
+    distance = boundary.distance(opened.repository, head.commit, theirs);
+  }
+  reply.setAhead(clamped(distance.ahead));
+  reply.setBehind(clamped(distance.behind));
 }
 
 void log(const Opened& opened, schema::GitLogRequest::Reader request, schema::GitLog::Builder reply,
@@ -102,23 +123,21 @@ void log(const Opened& opened, schema::GitLogRequest::Reader request, schema::Gi
   const Revision from = request.hasFrom() ? checkedRevision(view(request.getFrom())) : Revision{"HEAD", ""};
   if (!request.hasFrom() && headOf(opened.repository).unborn()) return;
   const Commit start = resolve(opened.repository, from);
-  const Revwalk walk = make<Revwalk>(git_revwalk_new, opened.repository);
-  must(git_revwalk_sorting(walk.get(), GIT_SORT_TIME));
-  must(git_revwalk_push(walk.get(), git_commit_id(start.get())));
-  std::vector<git_oid> ids;
-  git_oid id;
-  int error = 0;
-  const std::size_t wanted = std::size_t{request.getSkip()} + request.getLimit();
-  for (std::size_t i = 0; i <= wanted && (error = git_revwalk_next(&id, walk.get())) == 0; ++i) {
-    if (patience.over()) throw Refusal{"timed_out", "log"};
-    if (i >= request.getSkip()) ids.push_back(id);
-  }
-  if (error != 0 && error != GIT_ITEROVER) must(error);
-  const bool more = ids.size() > request.getLimit();
+  const git_oid& tip = *git_commit_id(start.get());
+  const Boundary boundary(opened.place.commonDir);
+  const std::size_t wanted =
+      std::size_t{request.getSkip()} + request.getLimit() + 1;  // whether there is more
+  std::vector<git_oid> ids = boundary.none() ? walked(opened.repository, tip, wanted, patience)
+                                             : boundary.log(opened.repository, tip, wanted, patience);
+  const bool more = ids.size() == wanted;
   if (more) ids.pop_back();
+  ids.erase(ids.begin(),
+            ids.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(ids.size(), request.getSkip())));
   auto commits = reply.initCommits(static_cast<unsigned>(ids.size()));
-  for (unsigned i = 0; i < commits.size(); ++i)
-    fillCommit(commitOf(opened.repository, ids[i]).get(), commits[i]);
+  for (unsigned i = 0; i < commits.size(); ++i) {
+    const Commit commit = commitOf(opened.repository, ids[i]);
+    fillCommit(commit.get(), boundary.parentsOf(commit.get()), commits[i]);
+  }
   reply.setMore(more);
 }
 

@@ -54,7 +54,8 @@ std::vector<WorktreeRow> worktrees(const Opened& opened);
 // between two of them, too.
 const char* underway(const Opened& opened);
 void fillHead(const Opened& opened, schema::GitHead::Builder head);
-void fillCommit(git_commit* commit, schema::GitLogEntry::Builder entry);
+// `parents`: those that it has here.
+void fillCommit(git_commit* commit, const std::vector<git_oid>& parents, schema::GitLogEntry::Builder entry);
 void fillDiff(const Opened& opened, git_diff* diff, std::string_view file, std::uint32_t limit,
               schema::GitDiff::Builder reply, Patience& patience);
 

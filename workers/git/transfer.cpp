@@ -2,16 +2,15 @@
 // is no transport, so there is nothing that a URL could name but a path within the allowed roots; and the
 // other repository is opened as carefully as our own.
 #include <algorithm>
-#include <cerrno>
 
 #include <fcntl.h>
-#include <sys/stat.h>
 
 #include "protocol/text.h"
 #include "workers/git/carry_out.h"
 #include "workers/git/files.h"
 #include "workers/git/plan.h"
 #include "workers/git/ref_writer.h"
+#include "workers/git/shallow.h"
 #include "workers/git/texts.h"
 
 namespace factionos::git {
@@ -29,15 +28,6 @@ const Remote& remoteOf(const Opened& opened, std::string_view asked) {
   });
   if (configured) throw Refusal{"unavailable", "remote_is_not_local"};
   throw Refusal{"not_found", "remote"};
-}
-
-// Where a history is cut off, a commit that is there does not say that its parents are: what is sent would
-// lack them, and nothing would tell.
-void mustBeWhole(const Directory& commonDir) {
-  struct stat status {};
-  const bool whole =
-      fstatat(commonDir.handle.get(), "shallow", &status, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
-  if (!whole) throw repositoryRefused("shallow");
 }
 
 // The other side, of a format that is worked in. Its working trees lie anywhere.

@@ -200,5 +200,51 @@ TEST(GitReading, FilterAttributesMakeNoPhantomChanges) {
   EXPECT_EQ(worker.call(worker.repository.statusRequest()).getStatus().getUnstaged(), 1u);
 }
 
+// Its oldest commits name parents that are not there.
+TEST(GitReading, AShallowCloneEndsAtItsBoundary) {
+  Repo repo;
+  for (int i = 0; i < 4; ++i) {
+    repo.write("kept.txt", std::to_string(i) + "\n");
+    repo.commit("more", 1'700'000'100 + i);
+  }
+  git(repo.folder(), {"checkout", "-q", "-b", "side", "HEAD~2"});
+  repo.write("side.txt", "side\n");
+  repo.commit("side", 1'700'000'200);
+  git(repo.folder(), {"checkout", "-q", "main"});
+  git(repo.folder(), {"merge", "-q", "--no-edit", "side"}, 1'700'000'300);
+  const std::string clone = repo.broker.world.outside + "/clone";
+  git(repo.folder(), {"clone", "-q", "--depth=3", "--branch=main", "file://" + repo.folder(), clone});
+  git(clone, {"commit", "-q", "--allow-empty", "-m", "mine"}, 1'700'000'400);
+  git(clone, {"reset", "-q", "--soft", "HEAD~2"});
+  git(clone, {"commit", "-q", "--allow-empty", "-m", "another"}, 1'700'000'500);
+  GitWorker worker(repo.broker, clone);
+  ASSERT_EQ(worker.denial, "");
+  std::string lines;
+  auto log = worker.repository.logRequest();
+  log.initRequest().setLimit(50);
+  auto logged = worker.call(log);
+  EXPECT_EQ(denialText(logged.getDenial()), "");
+  for (const auto commit : logged.getLog().getCommits()) {
+    lines += std::string(commit.getCommit());
+    for (const auto parent : commit.getParents()) lines += " " + std::string(parent);
+    lines += "\n";
+  }
+  // A root has no parent, and no blank behind it.
+  std::string theirs = git(clone, {"log", "--format=%H %P"});
+  for (std::size_t at = 0; (at = theirs.find(" \n")) != std::string::npos;) theirs.erase(at, 1);
+  EXPECT_EQ(lines, theirs) << "with parents as git has them";
+  const std::string boundary = git(clone, {"rev-list", "--max-parents=0", "HEAD"}).substr(0, 40);
+  auto show = worker.repository.showRequest();
+  show.initRequest().setCommit(boundary.c_str());
+  auto shown = worker.call(show);
+  EXPECT_EQ(shown.getShow().getDiff().getTotal(), 2U) << "all that it holds";
+  EXPECT_EQ(shown.getShow().getCommit().getParents().size(), 0U);
+  auto status = worker.call(worker.repository.statusRequest());
+  EXPECT_EQ(denialText(status.getDenial()), "");
+  const auto head = status.getStatus().getHead();
+  EXPECT_EQ(std::to_string(head.getAhead()) + "\t" + std::to_string(head.getBehind()) + "\n",
+            git(clone, {"rev-list", "--left-right", "--count", "HEAD...@{upstream}"}));
+}
+
 }  // namespace
 }  // namespace factionos::test
