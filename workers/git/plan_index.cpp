@@ -150,9 +150,11 @@ Plan planStage(const Planning& planning, schema::GitStage::Reader request) {
   for (const std::string& path : changed) {
     if (planning.patience.over()) throw Refusal{"timed_out", "stage"};
     IndexEdit edit{path, indexStateOf(planning.index, path), {}};
-    // Where a directory has come that is no repository of its own, the file is gone.
-    const bool isFolder = writer.at(path) == TreeWriter::There::kDirectory && !writer.isThere(path + "/.git");
-    const FileState found = isFolder ? FileState{} : writer.take(path, planning.store);
+    // Where a directory has come that is no repository of its own, the file is gone; where the folder that it
+    // was in has become a link, too, as by git: those that were asked for by name have been looked at above.
+    const bool isGone = !writer.isThere(path) ||
+                        (writer.at(path) == TreeWriter::There::kDirectory && !writer.isThere(path + "/.git"));
+    const FileState found = isGone ? FileState{} : writer.take(path, planning.store);
     edit.after = merged(withIndexMode(planning, edit.before.stages[0].mode, found));
     plan.basis +=
         path + '\0' + hexOf(edit.after.stages[0].id) + std::to_string(edit.after.stages[0].mode) + '\n';

@@ -107,6 +107,31 @@ TEST(GitChange, APathThroughALinkIsRefused) {
   EXPECT_EQ(git(repo.folder(), {"ls-files", "-s", "link"}).substr(0, 6), "120000");
 }
 
+// As by git: what was tracked below it is gone, and only who asks for that by its name is told of the link.
+TEST(GitChange, AFolderThatBecameALinkIsStagedAsOne) {
+  Repo repo;
+  const std::string& folder = repo.folder();
+  repo.write("folder/deep/other.txt", "x");
+  repo.commit("more");
+  std::filesystem::rename(folder + "/folder", folder + "/moved");
+  std::filesystem::create_directory_symlink("moved", folder + "/folder");
+  repo.write("kept.txt", "changed as well\n");
+  const auto before = porcelain(folder);
+  git(folder, {"add", "-A"});
+  const auto theirs = git(folder, {"ls-files", "-s"});
+  git(folder, {"reset", "-q"});
+  GitWorker worker(repo.broker, folder, Access::WRITE);
+  EXPECT_EQ(worker.stage({"folder/inner.txt"}), "scope_violation/parent_is_a_link");
+  EXPECT_EQ(porcelain(folder), before);
+  ASSERT_EQ(worker.stageAll(), "");
+  EXPECT_EQ(git(folder, {"ls-files", "-s"}), theirs);
+  ASSERT_EQ(worker.rollback(worker.lastAction), "");
+  EXPECT_EQ(porcelain(folder), before);
+  ASSERT_EQ(worker.stage({"folder"}), "");
+  EXPECT_EQ(git(folder, {"ls-files", "-s", "folder"}).substr(0, 6), "120000");
+  EXPECT_EQ(git(folder, {"ls-files", "moved"}), "");
+}
+
 // G12.
 TEST(GitChange, AFilteredPathIsNeverStored) {
   Repo repo;
