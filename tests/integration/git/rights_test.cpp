@@ -31,6 +31,7 @@ class GitRights : public testing::TestWithParam<mode_t> {};
 TEST_P(GitRights, OfWhatIsMadeAreThoseOfTheRepository) {
   Repo repo;
   const std::string dotGit = repo.folder() + "/.git";
+  git(repo.folder(), {"gc", "-q"});  // no folder of objects is there that ours may come to lie in
   shareFolders(repo.folder(), GetParam());
   repo.write("a.txt", "first of its kind: " + octal(GetParam()) + "\n");
   GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
