@@ -76,14 +76,17 @@ MaskRules maskRules(const home::Home& home) {
   return rules;
 }
 
-// Identity and home → launcher → configuration and keys → listeners → sandbox → serve.
+// Identity, home and what takes a capability → launcher → configuration and keys → listeners → sandbox →
+// serve.
 int run(const Options& options, const Seams& seams) {
   dropPrivileges(options.user);
+  auto audit = sandbox::joinLandlockAudit();
+  const auto auditReading = audit.reading;
   ::umask(077);
   const auto home =
       must(home::Home::open(must(home::locateHome(home::HomeLookup::fromProcess(options.home)))));
   const auto lock = must(home.lock());
-  auto launcher = startLauncher(home);
+  auto launcher = startLauncher(home, std::move(audit));
 
   auto config = must(home::loadConfig(home));
   if (options.listen) config.listen = must(home::parseListenAddress(*options.listen));
@@ -132,6 +135,7 @@ int run(const Options& options, const Seams& seams) {
                 .operatorKeyState = keyState,
                 .tokenKey = std::move(tokenKey),
                 .masks = masks,
+                .auditReading = auditReading,
                 .launcher = std::move(launcher),
                 .listeners = std::move(listeners),
                 .adopted = adopted,

@@ -157,6 +157,20 @@ ExecutorTable executorTable(const Readiness& readiness, const MaskRules& masks, 
   return table;
 }
 
+redaction::Literal wordOf(sandbox::AuditReading reading) {
+  switch (reading) {
+    case sandbox::AuditReading::kRead:
+      return "read";
+    case sandbox::AuditReading::kNoCapability:
+      return "no_capability";
+    case sandbox::AuditReading::kNotEnabled:
+      return "not_enabled";
+    case sandbox::AuditReading::kNoRecords:
+      break;
+  }
+  return "kernel_without";
+}
+
 enum class End { kSignal, kLauncherLost, kFrontRefused };
 
 }  // namespace
@@ -287,7 +301,10 @@ int serve(Gathered gathered) {
     std::fflush(stdout);
   }
   const auto landlock = static_cast<std::uint64_t>(readiness.kernel.landlockAbi);
-  log(Level::kInfo, "serving", {{"port", std::uint64_t{gathered.listeners.port}}, {"landlock", landlock}});
+  log(Level::kInfo, "serving",
+      {{"port", std::uint64_t{gathered.listeners.port}},
+       {"landlock", landlock},
+       {"landlock_audit", wordOf(gathered.auditReading)}});
 
   end = terminate.exclusiveJoin(kj::mv(interrupt))
             .then([](int) { return End::kSignal; })

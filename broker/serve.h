@@ -35,6 +35,7 @@ struct Gathered {
   identity::KeyState operatorKeyState = identity::KeyState::kMissing;
   identity::SecretBytes tokenKey;
   const MaskRules& masks;
+  sandbox::AuditReading auditReading = sandbox::AuditReading::kNoRecords;
   LauncherProcess launcher;
   Listeners listeners;
   const AdoptedChildren& adopted;

@@ -41,25 +41,26 @@ std::string launcherPath() {
 }
 
 // Async-signal-safe: between fork and exec.
-[[noreturn]] void becomeLauncher(const char* path, int line, int events, int homeFd) {
+// `audit`: -1 is none.
+[[noreturn]] void becomeLauncher(const char* path, int line, int events, int homeFd, int audit) {
   // High numbers first, so that no dup2 overwrites a source.
-  const std::array<int, 3> high{::fcntl(line, F_DUPFD, 64), ::fcntl(events, F_DUPFD, 64),
-                                ::fcntl(homeFd, F_DUPFD, 64)};
+  const unsigned many = audit < 0 ? 3 : 4;
+  const std::array<int, 4> high{::fcntl(line, F_DUPFD, 64), ::fcntl(events, F_DUPFD, 64),
+                                ::fcntl(homeFd, F_DUPFD, 64), audit < 0 ? -1 : ::fcntl(audit, F_DUPFD, 64)};
   const int null = ::open("/dev/null", O_RDWR);
   if (null < 0) ::_exit(71);
   for (int each = 0; each < 3; ++each) {
     if (::dup2(null, each) < 0) ::_exit(71);
   }
-  for (int each = 0; each < 3; ++each) {
-    if (high[static_cast<std::size_t>(each)] < 0 ||
-        ::dup2(high[static_cast<std::size_t>(each)], 3 + each) < 0)
-      ::_exit(71);
+  for (unsigned each = 0; each < many; ++each) {
+    if (high[each] < 0 || ::dup2(high[each], 3 + static_cast<int>(each)) < 0) ::_exit(71);
   }
-  ::close_range(6, ~0U, 0);
+  ::close_range(3 + many, ~0U, 0);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  const std::array<const char*, 4> argv{"launcher", "--home-fd", "5", nullptr};
+  const std::array<const char*, 5> argv{"launcher", "--home-fd", "5", audit < 0 ? nullptr : "--audit",
+                                        nullptr};
   const std::array<const char*, 3> environment{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", nullptr};
   ::execve(path, const_cast<char* const*>(argv.data()), const_cast<char* const*>(environment.data()));
   ::_exit(72);
@@ -131,7 +132,7 @@ void dropPrivileges(const std::optional<std::string>& user) {
   }
 }
 
-LauncherProcess startLauncher(const home::Home& home) {
+LauncherProcess startLauncher(const home::Home& home, sandbox::LandlockAudit audit) {
   // What a dead launcher leaves is ours to end.
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) failed("can't become a subreaper");
   std::array<int, 2> line{};
@@ -149,7 +150,7 @@ LauncherProcess startLauncher(const home::Home& home) {
   if (::access(path.c_str(), X_OK) != 0) failed("the launcher does not lie beside factionosd");
   const pid_t pid = ::fork();
   if (pid < 0) failed("can't fork the launcher");
-  if (pid == 0) becomeLauncher(path.c_str(), theirs.get(), write.get(), homePath.get());
+  if (pid == 0) becomeLauncher(path.c_str(), theirs.get(), write.get(), homePath.get(), audit.socket.get());
   return {.pid = pid, .line = std::move(ours), .events = std::move(read)};
 }
 

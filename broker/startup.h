@@ -9,6 +9,7 @@
 #include "broker/home/home.h"
 #include "protocol/schemas/front.capnp.h"
 #include "sandbox/descriptors.h"
+#include "sandbox/landlock_audit.h"
 
 namespace factionos::broker {
 
@@ -36,9 +37,10 @@ struct LauncherProcess {
   sandbox::Fd events;  // read end of its event pipe
 };
 
-// Starts libexec's launcher, which gets its line, its event pipe and the home's directory and nothing else.
-// Before any input is read and before any thread exists. Throws StartRefused.
-LauncherProcess startLauncher(const home::Home& home);
+// Starts libexec's launcher, which gets its line, its event pipe, the home's directory and, where it was
+// joined, the kernel's records of denials, and nothing else. Before any input is read and before any thread
+// exists. Throws StartRefused.
+LauncherProcess startLauncher(const home::Home& home, sandbox::LandlockAudit audit);
 
 struct BoundListener {
   sandbox::Fd socket;

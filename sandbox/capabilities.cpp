@@ -2,6 +2,8 @@
 
 #include <array>
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 
 #include <linux/capability.h>
 #include <sys/prctl.h>
@@ -38,12 +40,46 @@ void dropBoundingSet() {
   }
 }
 
+std::size_t wordOf(int capability) {
+  return static_cast<std::size_t>(capability) / 32;
+}
+std::uint32_t bitOf(int capability) {
+  return std::uint32_t{1} << (static_cast<unsigned>(capability) % 32);
+}
+
 }  // namespace
+
+bool hasCapability(int capability) {
+  return (present().at(wordOf(capability)).effective & bitOf(capability)) != 0;
+}
+
+BoundingSet dropCapability(int capability) {
+  checked(Step::kCapabilities, prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_LOWER, capability, 0, 0),
+          "ambient_set_refused");
+  const bool canDrop = hasCapability(CAP_SETPCAP);
+  if (canDrop)
+    checked(Step::kCapabilities, prctl(PR_CAPBSET_DROP, capability, 0, 0, 0), "bounding_set_refused");
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  const auto without = [capability](Sets sets) {
+    auto& word = sets.at(wordOf(capability));
+    word.effective &= ~bitOf(capability);
+    word.permitted &= ~bitOf(capability);
+    word.inheritable &= ~bitOf(capability);
+    return sets;
+  };
+  const Sets rest = without(present());
+  checked(Step::kCapabilities, syscall(SYS_capset, &header, rest.data()), "capabilities_refused");
+  const Sets after = present();
+  const auto& left = after.at(wordOf(capability));
+  if (((left.effective | left.permitted | left.inheritable) & bitOf(capability)) != 0)
+    throw SetupError(Step::kCapabilities, EPERM, "capabilities_left");
+  return canDrop ? BoundingSet::kDropped : BoundingSet::kOutOfReach;
+}
 
 BoundingSet dropCapabilities() {
   checked(Step::kCapabilities, prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0),
           "ambient_set_refused");
-  const bool canDrop = (present()[0].effective & (1U << CAP_SETPCAP)) != 0;
+  const bool canDrop = hasCapability(CAP_SETPCAP);
   if (canDrop) dropBoundingSet();
 
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};

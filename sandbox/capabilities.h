@@ -9,4 +9,10 @@ enum class BoundingSet { kDropped, kOutOfReach };
 // reading back. Throws SetupError at Step::kCapabilities.
 BoundingSet dropCapabilities();
 
+// Of the effective set.
+bool hasCapability(int capability);
+
+// Takes this one out of every set, as above.
+BoundingSet dropCapability(int capability);
+
 }  // namespace factionos::sandbox

@@ -73,7 +73,7 @@ void hideFromTracers(const Policy& policy, Posture& posture) {
 
 void restrictFiles(const Policy& policy, Posture& posture) {
   const LandlockProbe probe = LandlockProbe::before(policy.files);
-  posture.landlock = restrictByLandlock({policy.files, policy.tcp, policy.scopes});
+  posture.landlock = restrictByLandlock({policy.files, policy.tcp, policy.scopes, policy.denialLog});
   probe.after();
   for (const std::string_view label : posture.landlock.missing) posture.missing.push_back(label);
 }

@@ -41,6 +41,8 @@ constexpr std::uint64_t kScopeAbstractSocket = 1;
 constexpr std::uint64_t kScopeSignal = 2;
 constexpr int kAbiOfRefer = 2;
 constexpr int kAbiOfTcp = 4;
+constexpr unsigned kLogSameExecOff = 1;
+constexpr unsigned kLogNewExecOn = 2;
 
 // What the kernel takes for a rule on something that is not a directory.
 constexpr Access kOfFiles =
@@ -67,6 +69,10 @@ bool take(Need need, int abi, int sinceAbi, std::string_view label, const char* 
   if (need == Need::kRequired) throw SetupError(Step::kLandlock, ENOSYS, fatal);
   posture.missing.push_back(label);
   return false;
+}
+
+unsigned flagsOf(DenialLog log, int abi) {
+  return log == DenialLog::kPrograms && abi >= kAbiOfAudit ? kLogSameExecOff | kLogNewExecOn : 0;
 }
 
 bool isEveryPort(const std::vector<PortRange>& ranges) {
@@ -202,7 +208,9 @@ LandlockPosture restrictByLandlock(const LandlockPolicy& policy) {
   };
   if (handles(kBindTcp)) addPortRules(ruleset.get(), policy.tcp.bind, kBindTcp);
   if (handles(kConnectTcp)) addPortRules(ruleset.get(), policy.tcp.connect, kConnectTcp);
-  checked(Step::kLandlock, syscall(calls::kLandlockRestrictSelf, ruleset.get(), 0U), "landlock_refused");
+  checked(Step::kLandlock,
+          syscall(calls::kLandlockRestrictSelf, ruleset.get(), flagsOf(policy.log, posture.abi)),
+          "landlock_refused");
   posture.active = true;
   return posture;
 }

@@ -58,6 +58,8 @@ inline constexpr Access kAll{(1ULL << 16) - 1};
 // Signals and abstract sockets can be kept within the domain from this ABI on.
 inline constexpr int kAbiOfPorts = 4;
 inline constexpr int kAbiOfScopes = 6;
+// Denials are told to the kernel's audit from this one on (landlock_audit.h).
+inline constexpr int kAbiOfAudit = 7;
 
 // The file rights that an ABI can refuse; empty at 0.
 Access rightsOfAbi(int abi);
@@ -114,10 +116,17 @@ struct Scopes {
   Need signals = Need::kRequired;
 };
 
+// Whose denials by this layer the kernel's audit records, where it is enabled. Nothing is decided by it.
+enum class DenialLog {
+  kAsUsual,   // of this program, until another one is executed
+  kPrograms,  // of what is executed from here on, and not of this program: ABI 7, else as usual
+};
+
 struct LandlockPolicy {
   FileRules files;
   TcpRules tcp;
   Scopes scopes;
+  DenialLog log = DenialLog::kAsUsual;
 };
 
 struct LandlockPosture {

@@ -29,10 +29,11 @@ struct Policy {
   std::vector<Limit> limits;  // RLIMIT_CORE becomes 1, no core dump, in any case
   Namespaces namespaces;
   std::vector<MountStep>
-      mounts;             // done where there is a mount namespace, else left out and named in the posture
-  FileRules files;        // default: nothing can be opened
-  TcpRules tcp;           // default: not restricted by Landlock
-  Scopes scopes;          // default: both required
+      mounts;       // done where there is a mount namespace, else left out and named in the posture
+  FileRules files;  // default: nothing can be opened
+  TcpRules tcp;     // default: not restricted by Landlock
+  Scopes scopes;    // default: both required
+  DenialLog denialLog = DenialLog::kAsUsual;
   SeccompPolicy seccomp;  // default: every call traps
   MemoryExecution memoryExecution = MemoryExecution::kRefuseGain;
   Traps traps = Traps::kReport;  // needs kEventDescriptor in `keep`

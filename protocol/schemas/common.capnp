@@ -83,7 +83,7 @@ struct Denial {
 struct DenialCount {
   # One kind of act that a session's walls refused. File modes, and what is not there, are not the walls'.
   source @0 :Text;
-  # "seccomp", "landlock", "namespace" or "supervisor".
+  # "seccomp", "landlock", "namespace" or "supervisor"; "landlock-audit": the kernel's own record of what the supervisor did not hear.
   operation @1 :Text;
   # "read", "write", "create", "exec", "enter" (a directory), "connect", or "syscall:" and a call's name.
   target @2 :Text;

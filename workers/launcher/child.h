@@ -27,6 +27,7 @@ class Child final : public kj::Refcounted, private kj::TaskSet::ErrorHandler {
   // `events`: read end of the worker's event pipe. `reaper` and `loop` outlive it.
   Child(rpc::Loop& loop, Reaper& reaper, pid_t pid, rpc::OwnFd events);
 
+  [[nodiscard]] pid_t process() const { return pid_; }
   kj::Promise<ChildExit> exited() { return exited_.addBranch(); }
   void kill() { reaper_.kill(pid_); }
   // Whether it lives: if so, it is stopped. Told by what the process does, not by how long it takes.

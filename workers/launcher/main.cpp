@@ -1,8 +1,10 @@
 // The launcher: starts known workers, each under its own profile, and ends them all when the broker is gone.
 // Executed by the broker before that reads any input: `launcher --home-fd 5`, with the line on 3, events on 4
-// and the home on 5.
+// and the home on 5; and with `--audit` the kernel's records on 6.
+#include <optional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -13,6 +15,8 @@
 #include "sandbox/enter.h"
 #include "sandbox/environment.h"
 #include "workers/common/start.h"
+#include "workers/launcher/audit_reader.h"
+#include "workers/launcher/audit_routes.h"
 #include "workers/launcher/policy.h"
 #include "workers/launcher/service.h"
 
@@ -39,12 +43,14 @@ std::vector<std::string> workerEnvironment() {
 }
 
 // Serves until the broker closes the line or dies, then leaves nothing behind.
-void serve(const launcher::Setup& setup) {
+void serve(const launcher::Setup& setup, launcher::AuditReader auditReader) {
   rpc::Loop loop;
   launcher::Reaper reaper(loop);
+  std::optional<launcher::AuditRoutes> audit;
+  if (auditReader.line) audit.emplace(loop, reaper, std::move(auditReader));
   {
     rpc::Connection connection(loop, rpc::OwnFd(worker::kLine), {.role = rpc::Role::kServer},
-                               launcher::makeService(loop, reaper, setup));
+                               launcher::makeService(loop, reaper, setup, audit ? &*audit : nullptr));
     connection.onDisconnect().wait(loop.waitScope());
     reaper.endAll();
   }
@@ -54,19 +60,24 @@ void serve(const launcher::Setup& setup) {
 }  // namespace
 
 int main(int argumentCount, char** arguments) {
-  const bool told = argumentCount == 3 && std::string_view(arguments[1]) == "--home-fd" &&
+  const bool reads = argumentCount == 4 && std::string_view(arguments[3]) == "--audit";
+  const bool told = (argumentCount == 3 || reads) && std::string_view(arguments[1]) == "--home-fd" &&
                     std::string_view(arguments[2]) == "5";
   worker::mustBeStarted("launcher", {told ? worker::kScope : -1});
-  return worker::guarded([]() {
+  return worker::guarded([reads]() {
     setsid();  // ^C on the broker's terminal reaches the broker alone
     const sandbox::Fd programs = openPrograms();
     const launcher::Setup setup{programs.get(), workerEnvironment(),
                                 sandbox::WorkspaceRules::gather(worker::kScope), sandbox::probeKernel()};
 
-    const sandbox::Policy policy = launcher::policy(programs.get(), setup.support.namespaces);
+    sandbox::Policy policy = launcher::policy(programs.get(), setup.support.namespaces);
+    if (reads) policy.keep.push_back(worker::kAuditSocket);
     const sandbox::Posture posture = sandbox::enter(policy);
     worker::selfCheck(policy, posture);
 
-    serve(setup);
+    launcher::AuditReader auditReader;
+    if (reads) auditReader = launcher::startAuditReader(sandbox::Fd(worker::kAuditSocket));
+
+    serve(setup, std::move(auditReader));
   });
 }

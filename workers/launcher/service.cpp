@@ -13,6 +13,7 @@
 
 #include "protocol/rpc/descriptor.h"
 #include "sandbox/errno_name.h"
+#include "workers/common/audited_denial.h"
 #include "workers/common/namespace_support.h"
 #include "workers/launcher/child.h"
 #include "workers/launcher/engines.h"
@@ -120,8 +121,8 @@ bool isStreamSocket(int descriptor) {
 
 class Service final : public schema::Launcher::Server, private kj::TaskSet::ErrorHandler {
  public:
-  Service(rpc::Loop& loop, Reaper& reaper, const Setup& setup)
-      : loop_(loop), reaper_(reaper), setup_(setup), engines_(loop.timer()), tasks_(*this) {}
+  Service(rpc::Loop& loop, Reaper& reaper, const Setup& setup, AuditRoutes* audit)
+      : loop_(loop), reaper_(reaper), setup_(setup), audit_(audit), engines_(loop.timer()), tasks_(*this) {}
 
   kj::Promise<void> start(StartContext context) override {
     engines_.fix();
@@ -222,8 +223,16 @@ class Service final : public schema::Launcher::Server, private kj::TaskSet::Erro
 
   kj::Own<SessionProcess> launchSession() {
     rpc::SocketPair line = rpc::socketPair();
-    auto child = launch(*findRole(schema::Role::SESSION), line.second.get(),
-                        {std::string(worker::kNamespacesOption), worker::encode(setup_.support.namespaces)});
+    std::vector<std::string> arguments = {std::string(worker::kNamespacesOption),
+                                          worker::encode(setup_.support.namespaces)};
+    worker::AuditedLine audited;
+    if (audit_ != nullptr) {
+      audited = worker::makeAuditedLine();
+      arguments.emplace_back(worker::kAuditedOption);
+    }
+    const std::vector<int> more = audited.to ? std::vector{audited.to.get()} : std::vector<int>{};
+    auto child = launch(*findRole(schema::Role::SESSION), line.second.get(), std::move(arguments), more);
+    if (audit_ != nullptr) audit_->add(child->process(), rpc::OwnFd(audited.from.release()));
     auto process = kj::refcounted<SessionProcess>(loop_, kj::mv(child), kj::mv(line.first));
     tasks_.add(process->ended()
                    .then([this, &started = *process]() { forget(started); })
@@ -242,6 +251,7 @@ class Service final : public schema::Launcher::Server, private kj::TaskSet::Erro
   }
 
   void forget(SessionProcess& ended) {
+    if (audit_ != nullptr) audit_->remove(ended.child().process());
     FACTIONOS_IF_SOME(spare, spare_) {
       if (spare.get() == &ended) spare_ = rpc::kNone;
     }
@@ -280,6 +290,7 @@ class Service final : public schema::Launcher::Server, private kj::TaskSet::Erro
   rpc::Loop& loop_;
   Reaper& reaper_;
   const Setup& setup_;
+  AuditRoutes* audit_;
   Engines engines_;
   kj::Maybe<kj::Own<SessionProcess>> spare_;
   kj::TaskSet tasks_;
@@ -287,8 +298,9 @@ class Service final : public schema::Launcher::Server, private kj::TaskSet::Erro
 
 }  // namespace
 
-schema::Launcher::Client makeService(rpc::Loop& loop, Reaper& reaper, const Setup& setup) {
-  return kj::heap<Service>(loop, reaper, setup);
+schema::Launcher::Client makeService(rpc::Loop& loop, Reaper& reaper, const Setup& setup,
+                                     AuditRoutes* audit) {
+  return kj::heap<Service>(loop, reaper, setup, audit);
 }
 
 }  // namespace factionos::launcher

@@ -8,6 +8,7 @@
 #include "protocol/schemas/launcher.capnp.h"
 #include "sandbox/support.h"
 #include "sandbox/workspace.h"
+#include "workers/launcher/audit_routes.h"
 #include "workers/launcher/reaper.h"
 
 namespace factionos::launcher {
@@ -19,7 +20,8 @@ struct Setup {
   sandbox::KernelSupport support;
 };
 
-// All references outlive the capability.
-schema::Launcher::Client makeService(rpc::Loop& loop, Reaper& reaper, const Setup& setup);
+// All references outlive the capability. `audit`: null where the kernel's records are not read.
+schema::Launcher::Client makeService(rpc::Loop& loop, Reaper& reaper, const Setup& setup,
+                                     AuditRoutes* audit = nullptr);
 
 }  // namespace factionos::launcher

@@ -110,6 +110,7 @@ sandbox::Policy commandPolicy(const CommandScope& scope, const sandbox::Namespac
     policy.tcp = {Need::kIfAvailable, {{0, 65535}}, sandbox::everyPortBut(scope.apiPort)};
   }
   policy.scopes = {Need::kIfAvailable, Need::kIfAvailable};
+  policy.denialLog = scope.denialLog;
   policy.seccomp = commandCalls(scope.network, namespaces, landlockAbi);
   policy.memoryExecution = sandbox::MemoryExecution::kUnrestricted;  // just-in-time compilers
   policy.traps = sandbox::Traps::kNone;                              // the program's own from exec on
@@ -119,6 +120,7 @@ sandbox::Policy commandPolicy(const CommandScope& scope, const sandbox::Namespac
 std::vector<std::string_view> commandPosture(const CommandScope& scope,
                                              const sandbox::NamespacePosture& namespaces, int landlockAbi) {
   std::vector<std::string_view> labels = {"limits:watched"};
+  if (scope.denialLog == sandbox::DenialLog::kPrograms) labels.push_back("denials:kernel_audit");
   if (scope.protectedDetail == ProtectedDetail::kCoarse) labels.push_back("protected_paths:coarse");
   if (!namespaces.mount || !namespaces.pid) labels.push_back("proc_shared");
   if (!namespaces.mount) labels.push_back("shm_shared");

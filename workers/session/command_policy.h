@@ -38,6 +38,7 @@ struct CommandScope {
   TreeLimits limits;
   std::uint32_t userTasks = 0;  // that this user runs already; where there is no user namespace
   std::vector<int> keep;        // descriptors
+  sandbox::DenialLog denialLog = sandbox::DenialLog::kAsUsual;  // kPrograms: the kernel's records are read
 };
 
 // Namespaces to ask for before commandPolicy() is entered.

@@ -20,7 +20,7 @@ namespace factionos::session {
 namespace {
 
 constexpr std::uint64_t kUsed = std::uint64_t{1} << 63;
-constexpr Denial kFurther{DeniedOperation::kCall, DenialSource::kSeccomp, DeniedPlace::kNone, 0xffff};
+constexpr std::uint16_t kFurther = 0xffff;
 // Held back for protected names: whoever makes up other kinds must not push those out of sight.
 constexpr std::size_t kRowsOfProtected = 24;
 
@@ -53,12 +53,6 @@ std::optional<Denial> denialOf(std::uint64_t key) {
                 static_cast<DeniedPlace>(part(16)), static_cast<std::uint16_t>(key)};
 }
 
-std::int64_t nowMs() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<std::int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
-}
-
 std::string familyLabel(std::uint16_t family) {
   switch (family) {
     case AF_UNIX:
@@ -77,6 +71,16 @@ std::string familyLabel(std::uint16_t family) {
 }
 
 }  // namespace
+
+std::int64_t nowMs() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<std::int64_t>(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
+}
+
+Denial further(DenialSource source) {
+  return {DeniedOperation::kCall, source, DeniedPlace::kNone, kFurther};
+}
 
 DenialTable::DenialTable()
     : event_(sandbox::checked(sandbox::Step::kDescriptors, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
@@ -103,9 +107,12 @@ void DenialTable::add(const Denial& denial) noexcept {
   row.lastMs = now;
   if (row.count.fetch_add(1) == 0) {
     row.firstMs = now;
-    row.key = at < kDenialRows ? key : keyOf(kFurther);
+    row.key = at < kDenialRows ? key : keyOf(further(DenialSource::kSeccomp));
   }
-  if (shared_->told.exchange(1) != 0) return;
+  if (shared_->told.exchange(1) == 0) wake();
+}
+
+void DenialTable::wake() noexcept {
   const std::uint64_t one = 1;
   const ssize_t ignored = write(event_.get(), &one, sizeof one);
   static_cast<void>(ignored);
@@ -141,7 +148,7 @@ std::string operationLabel(const Denial& denial) {
     case DeniedOperation::kCall:
       break;
   }
-  return denial.detail == kFurther.detail ? "further" : "syscall:" + sandbox::callName(denial.detail);
+  return denial.detail == kFurther ? "further" : "syscall:" + sandbox::callName(denial.detail);
 }
 
 std::string sourceLabel(const Denial& denial) {
@@ -152,6 +159,8 @@ std::string sourceLabel(const Denial& denial) {
       return "landlock";
     case DenialSource::kNamespace:
       return "namespace";
+    case DenialSource::kLandlockAudit:
+      return "landlock-audit";
     case DenialSource::kSupervisor:
       break;
   }

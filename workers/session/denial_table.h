@@ -26,8 +26,9 @@ enum class DeniedOperation : std::uint8_t {
 enum class DenialSource : std::uint8_t {
   kSeccomp,
   kLandlock,
-  kNamespace,   // it lies in no file system that the command has, or on one that is read-only for it
-  kSupervisor,  // the gofer: protected names
+  kNamespace,      // it lies in no file system that the command has, or on one that is read-only for it
+  kSupervisor,     // the gofer: protected names
+  kLandlockAudit,  // the kernel's own record of it (audited_denials.h); never the gofer's to say
 };
 
 // What was meant, as far as anybody is told.
@@ -54,6 +55,12 @@ struct Denial {
   std::uint16_t detail = 0;  // with kCall the call's number; else see the place
 };
 
+// Whatever is not told apart.
+Denial further(DenialSource source);
+
+// Since the epoch.
+std::int64_t nowMs();
+
 struct DenialCount {
   Denial denial;
   std::uint64_t count = 0;
@@ -75,6 +82,9 @@ class DenialTable {
 
   // The writer's.
   void add(const Denial& denial) noexcept;
+
+  // Either's: event() becomes readable.
+  void wake() noexcept;
 
   // The reader's: becomes readable when something was added since the last read(). What is no enumerator of
   // ours is left out: the writer is not trusted with more than numbers.

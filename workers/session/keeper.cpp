@@ -25,6 +25,7 @@
 #include "workers/session/control.h"
 #include "workers/session/gofer.h"
 #include "workers/session/keeper_policy.h"
+#include "workers/session/places.h"
 #include "workers/session/protected_paths.h"
 #include "workers/session/scratch.h"
 #include "workers/session/watch.h"
@@ -299,12 +300,6 @@ struct Started {
   sandbox::Fd gofer;  // its reports
   std::string text;   // what enterFiles() and becomeCommand() wrote until the command executed or failed
 };
-
-// FactionOS's home, in whose run/scratch sessions have their directories; empty if it is another's.
-std::string stateAround(const std::string& scratch) {
-  constexpr std::string_view kBelow = "/run/scratch";
-  return scratch.ends_with(kBelow) ? scratch.substr(0, scratch.size() - kBelow.size()) : std::string();
-}
 
 Started startCommand(KeeperPlan& plan, const sandbox::NamespacePosture& namespaces, ProtectedPaths paths) {
   sandbox::Pipe status = sandbox::makePipe();

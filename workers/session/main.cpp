@@ -15,6 +15,7 @@
 #include "sandbox/enter.h"
 #include "sandbox/library_opens.h"
 #include "sandbox/tree.h"
+#include "workers/common/audited_denial.h"
 #include "workers/common/namespace_support.h"
 #include "workers/common/start.h"
 #include "workers/session/policy.h"
@@ -40,9 +41,13 @@ void serve(session::Service::Found found, const session::LastResort& lastResort)
 // From the launcher, which has asked once; or asked here.
 sandbox::NamespaceSupport namespaceSupport(int argumentCount, char** arguments) {
   std::optional<sandbox::NamespaceSupport> told;
-  if (argumentCount == 3 && arguments[1] == worker::kNamespacesOption)
+  if (argumentCount >= 3 && arguments[1] == worker::kNamespacesOption)
     told = worker::parseNamespaceSupport(arguments[2]);
   return told ? *told : sandbox::probeNamespaces();
+}
+
+bool isAudited(int argumentCount, char** arguments) {
+  return argumentCount == 4 && arguments[3] == worker::kAuditedOption;
 }
 
 }  // namespace
@@ -51,6 +56,7 @@ int main(int argumentCount, char** arguments) {
   worker::mustBeStarted("session");
   return worker::guarded([argumentCount, arguments]() {
     session::Service::Found found{namespaceSupport(argumentCount, arguments), sandbox::libraryOpens()};
+    if (isAudited(argumentCount, arguments)) found.audited.reset(worker::kScope);
     // A broken lease of a hashed file announces itself by SIGIO, which would end us.
     signal(SIGIO, SIG_IGN);
     sandbox::becomeSubreaper();
@@ -59,6 +65,7 @@ int main(int argumentCount, char** arguments) {
 
     sandbox::useBuiltPrograms(session::kPrograms);
     sandbox::Policy policy = session::policy(found.support);
+    if (found.audited) policy.keep.push_back(found.audited.get());
     if (launcher) policy.keep.push_back(launcher->pidfd());
     const sandbox::Posture posture = sandbox::enter(policy);
     worker::selfCheck(policy, posture);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "workers/session/gofer_policy.h"
+#include "workers/session/places.h"
 #include "workers/session/resolve.h"
 #include "workers/session/system_paths.h"
 
@@ -163,19 +164,8 @@ void Observer::lookOutside(DeniedOperation operation, const std::string& path) {
 }
 
 void Observer::count(DeniedOperation operation, DenialSource source, std::string_view path) {
-  setting_.denials.add({operation, source, placeOf(path), 0});
-}
-
-DeniedPlace Observer::placeOf(std::string_view path) const {
-  const auto in = [path](std::string_view tree) { return !tree.empty() && isWithin(path, tree); };
-  if (in(setting_.state)) return DeniedPlace::kState;
-  if (in(setting_.workspace)) return DeniedPlace::kWorkspace;
-  if (in("/dev")) return DeniedPlace::kDevice;
-  if (in("/proc") || in("/sys")) return DeniedPlace::kProcess;
-  if (std::ranges::any_of(systemDirectories(), [&in](const SystemDirectory& each) { return in(each.path); }))
-    return DeniedPlace::kSystem;
-  return setting_.machine.home.size() > 1 && in(setting_.machine.home) ? DeniedPlace::kHome
-                                                                       : DeniedPlace::kOutside;
+  setting_.denials.add(
+      {operation, source, placeOf(path, {setting_.workspace, setting_.state, setting_.machine.home}), 0});
 }
 
 }  // namespace factionos::session

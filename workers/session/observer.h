@@ -61,7 +61,6 @@ class Observer final : public Failures {
   void lookAt(DeniedOperation operation, const Location& location);
   void lookOutside(DeniedOperation operation, const std::string& path);
   void count(DeniedOperation operation, DenialSource source, std::string_view path);
-  [[nodiscard]] DeniedPlace placeOf(std::string_view path) const;
 
   Setting setting_;
 };

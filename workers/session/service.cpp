@@ -1,6 +1,7 @@
 #include "workers/session/service.h"
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <string>
 #include <utility>
@@ -17,10 +18,12 @@
 #include "protocol/rpc/descriptor.h"
 #include "sandbox/landlock.h"
 #include "sandbox/setup_error.h"
+#include "workers/session/audited_denials.h"
 #include "workers/session/command_environment.h"
 #include "workers/session/enter_second_stage.h"
 #include "workers/session/hold.h"
 #include "workers/session/observer.h"
+#include "workers/session/places.h"
 #include "workers/session/prepare.h"
 #include "workers/session/pty_pair.h"
 #include "workers/session/request.h"
@@ -34,6 +37,11 @@ namespace {
 constexpr auto kScriptLease = 2 * kj::SECONDS;
 
 constexpr auto kDenialsApart = 250 * kj::MILLISECONDS;
+
+// The kernel's records come by way of its audit thread and two processes of ours: what a command was denied
+// last may be told after its end. A later record is lost.
+constexpr auto kRecordsLate = 50 * kj::MILLISECONDS;
+constexpr int kRecordsAtOnce = 256;
 
 void fill(schema::Denial::Builder denial, const Denied& denied) {
   denial.setCode(kj::StringPtr(std::string(denied.code).c_str()));
@@ -114,6 +122,30 @@ struct Service::State {
 
   [[nodiscard]] bool scriptChanged() const { return script && !isUnchanged(workspace.get(), *script); }
 
+  [[nodiscard]] std::vector<DenialCount> readDenials() { return audited.with(denials.read()); }
+
+  // The kernel's records of what this session's command was denied, until their line ends.
+  kj::Promise<void> hearAudit() {
+    return loop.waitReadable(found.audited.get()).then([this]() -> kj::Promise<void> {
+      const Surroundings around{workspacePath, stateAround(request.scratch), userHome};
+      std::array<std::byte, worker::kMostAuditedBytes> datagram;
+      for (int i = 0; i < kRecordsAtOnce; ++i) {
+        const ssize_t size = ::read(found.audited.get(), datagram.data(), datagram.size());
+        if (size == 0) return kj::READY_NOW;
+        if (size < 0) break;
+        const auto denial = worker::decodeAudited({datagram.data(), static_cast<std::size_t>(size)});
+        if (denial) audited.add(*denial, around, request.apiPort);
+      }
+      denials.wake();
+      return hearAudit();
+    });
+  }
+
+  kj::Promise<void> recordsHaveCome() {
+    if (!found.audited) return kj::READY_NOW;
+    return loop.timer().afterDelay(kRecordsLate);
+  }
+
   // Once: when the time is over or the tree has ended before.
   void endWatch() {
     if (scriptChanged()) {
@@ -134,6 +166,7 @@ struct Service::State {
   std::optional<Prepared> prepared;
   bool asked = false;   // for denials
   DenialTable denials;  // outlives the tree, whose gofer writes it
+  AuditedDenials audited;
   std::unique_ptr<Tree> tree;
   // Held until the tree has ended. A program that closes its standard descriptors before it exits (cat, sort
   // and whatever else uses gnulib's close_stdout) would else be the terminal's last user for a moment: the
@@ -143,6 +176,7 @@ struct Service::State {
   kj::Promise<void> watch = nullptr;
   std::optional<NamedFile> script;  // that an interpreter opens by its path; while it is watched
   Drifted drifted = Drifted::kNo;
+  kj::Promise<void> hearing = nullptr;
 };
 
 class Service::Server final : public schema::Session::Server {
@@ -176,9 +210,11 @@ class Service::Server final : public schema::Session::Server {
     }
     return state_->tree->whenEnded().then([this, context](const TreeEnded& ended) mutable {
       state_->endWatch();
-      fill(context.getResults(), ended, state_->drifted);
-      const std::vector<DenialCount> counts = state_->denials.read();
-      fill(context.getResults().initDenials(static_cast<unsigned>(counts.size())), counts);
+      return state_->recordsHaveCome().then([this, context, ended]() mutable {
+        fill(context.getResults(), ended, state_->drifted);
+        const std::vector<DenialCount> counts = state_->readDenials();
+        fill(context.getResults().initDenials(static_cast<unsigned>(counts.size())), counts);
+      });
     });
   }
 
@@ -188,7 +224,7 @@ class Service::Server final : public schema::Session::Server {
     return state_->loop.waitReadable(state_->denials.event())
         .then([this]() { return state_->loop.timer().afterDelay(kDenialsApart); })
         .then([this, context]() mutable {
-          const std::vector<DenialCount> counts = state_->denials.read();
+          const std::vector<DenialCount> counts = state_->readDenials();
           fill(context.getResults().initDenials(static_cast<unsigned>(counts.size())), counts);
         })
         .attach(kj::defer([state = state_]() { state->asked = false; }));
@@ -281,6 +317,7 @@ class Service::Server final : public schema::Session::Server {
     plan.command.scope.network = request.network;
     plan.command.scope.apiPort = request.apiPort;
     plan.command.scope.limits = limits;
+    if (state_->found.audited) plan.command.scope.denialLog = sandbox::DenialLog::kPrograms;
     plan.namespaces = commandNamespaces(request.network, request.namespaces);
     plan.support = state_->found.support;
     plan.command.unheardOpens = state_->found.unheardOpens;
@@ -372,6 +409,7 @@ class Service::Opener final : public schema::Supervisor::Server {
 Service::Service(rpc::Loop& loop, Found found, const LastResort& lastResort)
     : state_(std::make_shared<State>(loop, std::move(found), lastResort)) {
   prctl(PR_SET_NAME, "spare", 0, 0, 0);  // for who lists processes
+  if (state_->found.audited) state_->hearing = state_->hearAudit().eagerlyEvaluate([](kj::Exception&&) {});
 }
 
 Service::~Service() noexcept(false) = default;

@@ -18,6 +18,7 @@ class Service {
   struct Found {
     sandbox::NamespaceSupport support;
     std::vector<std::uint32_t> unheardOpens;  // Command's
+    sandbox::Fd audited = {};  // of worker::AuditedDenial, from the launcher; none: no records are read
   };
 
   // The references outlive the service.
