@@ -6,9 +6,9 @@
 
 namespace factionos::git {
 
-// Files and directories that are all written by now: the first wait is for the file system's journal, in
-// which the others have come as well, and theirs are short. Threads that wait at once were no faster. Throws
-// as mustWrite() does.
+// Files and directories that are all written by now: all are on their way to the disk before the first wait,
+// which is for the file system's journal, too, in which the others have come as well; theirs are short.
+// Threads that wait at once were no faster. Throws as mustWrite() does.
 void makeDurable(const std::vector<int>& files, std::string_view what);
 
 // Everything on the file system of `directory`: shorter for many, and longer for a few where others write,

@@ -31,14 +31,22 @@ void mustWrite(bool fact) {
   git::mustWrite(fact, "reference");
 }
 
-// The directory that `path` lies in, made for good as it is needed; none with errno where something is in the
-// way.
-sandbox::Fd directoryFor(int base, const std::string& path) {
+using Folders = std::map<std::string, sandbox::Fd>;
+
+// The directory that `path` lies in, made as it is needed; none with errno where something is in the way.
+// `above`: of what was made, what its name lies in, by path; the caller's to make durable. Without it they
+// are when this returns.
+sandbox::Fd directoryFor(int base, const std::string& path, Folders* above = nullptr) {
   for (std::size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
     const std::string part = path.substr(0, slash);
-    const sandbox::Fd above = openBeneath(base, parentOf(part), O_RDONLY | O_DIRECTORY);
-    if (!above) return {};
-    if (makeDirectory(above.get(), leafOf(part))) mustWrite(fsync(above.get()) == 0);
+    sandbox::Fd parent = openBeneath(base, parentOf(part), O_RDONLY | O_DIRECTORY);
+    if (!parent) return {};
+    if (!makeDirectory(parent.get(), leafOf(part))) continue;
+    if (above != nullptr) {
+      above->emplace(parentOf(part), std::move(parent));
+    } else {
+      mustWrite(fsync(parent.get()) == 0);
+    }
   }
   return openBeneath(base, parentOf(path), O_RDONLY | O_DIRECTORY);
 }
@@ -211,14 +219,15 @@ void RefWriter::bring(const std::vector<NewRef>& refs, const std::vector<sandbox
 }
 
 void RefWriter::bringSome(std::span<const NewRef> refs, const std::vector<sandbox::Fd>& first) const {
-  std::map<std::string, sandbox::Fd> folders;
+  Folders folders;
+  Folders above;
   std::vector<ComingFile> coming;
   coming.reserve(refs.size());
   std::vector<int> files;
   for (const sandbox::Fd& each : first) files.push_back(each.get());
   for (const NewRef& ref : refs) {
     sandbox::Fd& folder = folders[parentOf(ref.name)];
-    if (!folder) folder = directoryFor(commonDir_, ref.name);
+    if (!folder) folder = directoryFor(commonDir_, ref.name, &above);
     if (!folder) throw repositoryRefused("reference_unreadable");
     coming.emplace_back(folder.get(), leafOf(ref.name), actionId_, ref.value + "\n");
     files.push_back(coming.back().file());
@@ -226,7 +235,8 @@ void RefWriter::bringSome(std::span<const NewRef> refs, const std::vector<sandbo
   git::makeDurable(files, "reference");
   for (ComingFile& each : coming) each.put();
   files.clear();
-  for (const auto& [path, folder] : folders) files.push_back(folder.get());
+  for (const Folders* each : {&folders, &above})
+    for (const auto& [path, folder] : *each) files.push_back(folder.get());
   git::makeDurable(files, "reference");
 }
 
