@@ -22,7 +22,8 @@ std::string octal(mode_t rights) {
 }
 
 void shareFolders(const std::string& folder, mode_t rights) {
-  for (const char* below : {"", "/objects", "/refs", "/refs/heads", "/logs", "/logs/refs", "/logs/refs/heads"})
+  for (const char* below :
+       {"", "/objects", "/refs", "/refs/heads", "/logs", "/logs/refs", "/logs/refs/heads"})
     ASSERT_EQ(chmod((folder + "/.git" + below).c_str(), rights), 0) << below;
 }
 
