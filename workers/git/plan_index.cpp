@@ -152,7 +152,8 @@ Plan planStage(const Planning& planning, schema::GitStage::Reader request) {
     IndexEdit edit{path, indexStateOf(planning.index, path), {}};
     // Where a directory has come that is no repository of its own, the file is gone; where the folder that it
     // was in has become a link, too, as by git: those that were asked for by name have been looked at above.
-    const bool isGone = !writer.isThere(path) ||
+    // A folder that can't be looked into says nothing about its files.
+    const bool isGone = writer.isBehindLink(path) ||
                         (writer.at(path) == TreeWriter::There::kDirectory && !writer.isThere(path + "/.git"));
     const FileState found = isGone ? FileState{} : writer.take(path, planning.store);
     edit.after = merged(withIndexMode(planning, edit.before.stages[0].mode, found));

@@ -115,6 +115,11 @@ TreeWriter::There TreeWriter::at(const std::string& path) const {
   return S_ISREG(status.st_mode) || S_ISLNK(status.st_mode) ? There::kFile : There::kInTheWay;
 }
 
+bool TreeWriter::isBehindLink(const std::string& path) const {
+  std::string name;
+  return !openParent(path, name) && errno == ELOOP;
+}
+
 bool TreeWriter::isThere(const std::string& path) const {
   struct stat status {};
   std::string name;

@@ -26,6 +26,9 @@ class TreeWriter {
   enum class There { kNothing, kFile, kDirectory, kInTheWay };
   [[nodiscard]] There at(const std::string& path) const;
 
+  // Whether a directory above it is a symbolic link: whatever lies there, it is not at this path.
+  [[nodiscard]] bool isBehindLink(const std::string& path) const;
+
   // Whether there is anything, and no symbolic link on the way.
   [[nodiscard]] bool isThere(const std::string& path) const;
 

@@ -151,6 +151,23 @@ TEST(GitStaged, WhatIsIntendedAndGoneOrALinkIsToldAsByGit) {
   EXPECT_EQ(worker.status(), porcelain(folder)) << "staged as gone, and there";
 }
 
+// Nothing that is read is another thing than its name says.
+TEST(GitStaged, ReplacementsAreNotFollowed) {
+  Repo repo;
+  const std::string& folder = repo.folder();
+  git(folder, {"checkout", "-q", "--orphan", "other"});
+  repo.write("kept.txt", "other\n");
+  repo.commit("other");
+  const std::string other = tip(folder);
+  git(folder, {"checkout", "-q", "-f", "main"});
+  git(folder, {"replace", tip(folder), other});
+  GitWorker worker(repo.broker, folder, Access::WRITE);
+  EXPECT_EQ(worker.status(), std::vector<std::string>());
+  EXPECT_EQ(git(folder, {"--no-replace-objects", "status", "--porcelain"}), "");
+  EXPECT_NE(porcelain(folder), std::vector<std::string>()) << "the control";
+  EXPECT_EQ(worker.commitAs("nothing"), "nothing_to_do/commit");
+}
+
 // A row of picks that stands between two of them: git has no CHERRY_PICK_HEAD then.
 TEST(GitStaged, ARowOfPicksIsUnderWayBetweenTwoOfThem) {
   Repo repo;
