@@ -237,6 +237,8 @@ constexpr std::array kRows{
     DenialRow{"unavailable", "sparse_checkout", ProblemCode::UNAVAILABLE,
               "sparse_checkout: Files of which it can't be told whether the checkout leaves them out: ",
               "; its patterns are no cone, or say otherwise than the index. Use your own git for it."},
+    DenialRow{"unavailable", "symbolic_branch", ProblemCode::UNAVAILABLE,
+              "symbolic_branch: The branch is another name of a branch; name that one."},
     DenialRow{"unavailable", "", ProblemCode::UNAVAILABLE, "This is not supported in this repository."},
     DenialRow{"too_large", "", ProblemCode::TOO_LARGE, "It is larger than what is worked on here."},
     DenialRow{"timed_out", "stuck", ProblemCode::TIMED_OUT,

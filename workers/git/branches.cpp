@@ -24,8 +24,12 @@ std::vector<Row> rowsOf(git_repository* repository, const char* glob, bool remot
   while ((error = git_reference_next(&raw, iterator.get())) == 0) {
     const Reference reference(raw);
     if (rows.size() == kMostBranches || patience.over()) throw Refusal{"too_large", "branches"};
-    const git_oid* id = git_reference_target(reference.get());
-    rows.push_back({git_reference_name(reference.get()), id == nullptr ? std::string() : hexOf(*id), remote});
+    // Of one that is another's name the other's; of one that names nothing there is none.
+    git_reference* resolved = nullptr;
+    const bool named = git_reference_resolve(&resolved, reference.get()) == 0;
+    const Reference found(named ? resolved : nullptr);
+    rows.push_back({git_reference_name(reference.get()),
+                    found ? hexOf(*git_reference_target(found.get())) : std::string(), remote});
   }
   if (error != GIT_ITEROVER) must(error);
   return rows;

@@ -67,6 +67,12 @@ std::string refStateOf(git_repository* repository, const std::string& name) {
   return hexOf(*git_reference_target(reference.get()));
 }
 
+std::string branchStateOf(git_repository* repository, const std::string& name) {
+  std::string state = refStateOf(repository, name);
+  if (state.starts_with(kSymbolic)) throw Refusal{"unavailable", "symbolic_branch"};
+  return state;
+}
+
 std::string headStateOf(git_repository* repository) {
   return refStateOf(repository, "HEAD");
 }

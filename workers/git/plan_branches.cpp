@@ -134,7 +134,7 @@ Plan planCheckout(const Planning& planning, schema::GitCheckout::Reader request)
   git_repository* repository = planning.opened.repository;
   const std::string name = checkedBranch(view(request.getBranch()));
   plan.target = labelOf("branch", view(request.getBranch()));
-  const std::string there = refStateOf(repository, name);
+  const std::string there = branchStateOf(repository, name);
   if (there.empty()) throw Refusal{"not_found", "branch"};
   const Head head = headOf(repository);
   if (head.name == name) throw Refusal{"nothing_to_do", "checkout"};

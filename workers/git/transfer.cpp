@@ -155,12 +155,12 @@ Plan planPush(const Planning& planning, schema::GitPush::Reader request) {
       request.hasBranch() ? checkedRefName(view(request.getBranch()), "branch") : head.branch();
   if (branch.empty()) throw Refusal{"invalid", "detached_head"};
   const std::string name = std::string(kHeads) + branch;
-  const std::string tip = refStateOf(planning.opened.repository, name);
+  const std::string tip = branchStateOf(planning.opened.repository, name);
   if (tip.empty()) throw Refusal{"not_found", "branch"};
   plan.target = labelOf("remote", remote.name + "/" + branch);
   mustBeWhole(planning.opened.place.commonDir);
   const Other other(remote.gitDir);
-  const std::string before = refStateOf(other.get(), name);
+  const std::string before = branchStateOf(other.get(), name);
   if (before == tip) throw Refusal{"nothing_to_do", "push"};
   const git_oid id = oidOf(tip);
   if (!before.empty()) {

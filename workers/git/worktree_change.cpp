@@ -236,7 +236,7 @@ Plan planWorktreeAdd(const Planning& planning, schema::GitWorktreeAdd::Reader re
   plan.target = labelOf("worktree", name);
   mustBeNoWorktree(planning, name, directory);
   mustBeNowhereElse(planning, full);
-  std::string commit = refStateOf(opened.repository, full);
+  std::string commit = branchStateOf(opened.repository, full);
   if (commit.empty()) {
     const Head head = headOf(opened.repository);
     if (head.unborn()) throw Refusal{"not_found", "no_commit_yet"};

@@ -1,5 +1,5 @@
 // What goes between two repositories, and which are left alone.
-#include <filesystem>
+#include <map>
 
 #include "git_harness.h"
 
@@ -144,6 +144,39 @@ TEST(GitTransfer, TheBranchOfABareRemotesHeadMoves) {
   GitWorker worker(repo.broker, repo.folder(), Access::PUSH, {bare});
   EXPECT_EQ(worker.change(kPush), "");
   EXPECT_EQ(tip(bare, "main"), tip(repo.folder()));
+}
+
+// A branch that is but another name of one.
+TEST(GitTransfer, ASymbolicBranchIsListedAndNeitherMovedNorCheckedOut) {
+  Forked repo;
+  const std::string& folder = repo.folder();
+  git(folder, {"branch", "real", "HEAD"});
+  git(folder, {"symbolic-ref", "refs/heads/alias", "refs/heads/real"});
+  git(folder, {"symbolic-ref", "refs/heads/loop", "refs/heads/loop"});
+  const std::string bare = repo.beside("bare.git");
+  git(folder, {"clone", "-q", "--bare", folder, bare});
+  git(folder, {"remote", "add", "origin", bare});
+  const std::string before = tip(folder, "real");
+  GitWorker worker(repo.broker, folder, Access::PUSH, {bare});
+  std::map<std::string, std::string> branches;
+  auto listed = worker.call(worker.repository.branchesRequest());
+  EXPECT_EQ(denialText(listed.getDenial()), "");
+  for (const auto branch : listed.getBranches().getBranches())
+    branches[branch.getName().cStr()] = std::string(branch.getCommit());
+  EXPECT_EQ(branches["alias"], before);
+  EXPECT_EQ(branches["loop"], "");
+  EXPECT_EQ(worker.change(checkOut("alias")), "unavailable/symbolic_branch");
+  EXPECT_EQ(worker.change(addTree("tree", "tree", "alias")), "unavailable/symbolic_branch");
+  EXPECT_EQ(worker.change([](Change change) { change.initPush().setBranch("alias"); }),
+            "unavailable/symbolic_branch");
+  git(folder, {"checkout", "-q", "alias"});
+  repo.write("more.txt", "more\n");
+  ASSERT_EQ(worker.stageAll(), "");
+  EXPECT_EQ(worker.commitAs("more"), "unavailable/symbolic_branch");
+  EXPECT_EQ(tip(folder, "real"), before);
+  EXPECT_EQ(git(folder, {"symbolic-ref", "refs/heads/alias"}), "refs/heads/real\n");
+  git(folder, {"checkout", "-q", "real"});
+  EXPECT_EQ(worker.commitAs("more"), "") << "the control";
 }
 
 }  // namespace
