@@ -36,11 +36,19 @@ struct Walking {
   Walk walk = Walk::kWhole;
 };
 
+// The type of what lies there; 0: nothing, or what is but reached through a symbolic link.
+mode_t kindAt(int workTree, const std::string& path) {
+  const Split split = splitOf(path);
+  const sandbox::Fd parent = openBeneath(workTree, split.above, O_PATH | O_DIRECTORY);
+  struct stat status {};
+  const bool there = parent && fstatat(parent.get(), split.leaf.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+  return there ? status.st_mode & S_IFMT : 0;
+}
+
 // A FIFO, a socket or a device, none of which libgit2 sees; to git itself it is the file, changed.
 bool isSpecial(int workTree, const std::string& path) {
-  struct stat status {};
-  return fstatat(workTree, path.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(status.st_mode) &&
-         !S_ISLNK(status.st_mode) && !S_ISDIR(status.st_mode);
+  const mode_t kind = kindAt(workTree, path);
+  return kind != 0 && !S_ISREG(kind) && !S_ISLNK(kind) && !S_ISDIR(kind);
 }
 
 bool isIntendedAt(git_index* index, const std::string& path) {
@@ -60,10 +68,8 @@ void tellIntended(const Walking& walking, const std::vector<std::string>& below)
   for (std::size_t at = 0; at < git_index_entrycount(walking.index); ++at) {
     const git_index_entry& entry = *git_index_get_byindex(walking.index, at);
     if (!isIntended(entry) || isMarkedLeftOut(walking.index, entry.path)) continue;
-    struct stat status {};
-    const bool there = isBelow(below, entry.path) &&
-                       fstatat(walking.query.workTree, entry.path, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-                       !S_ISDIR(status.st_mode);
+    const mode_t kind = isBelow(below, entry.path) ? kindAt(walking.query.workTree, entry.path) : 0;
+    const bool there = kind != 0 && !S_ISDIR(kind);
     if (there) walking.tracked({entry.path, {}, schema::GitEdit::ADDED, false, false});
   }
 }
@@ -71,7 +77,10 @@ void tellIntended(const Walking& walking, const std::vector<std::string>& below)
 void tellTracked(Walking& walking, const git_diff_delta& delta) {
   Change change{delta.old_file.path, {}, editOf(delta.status), isSubmodule(delta), false};
   if (change.edit == schema::GitEdit::NONE || isMarkedLeftOut(walking.index, delta.old_file.path)) return;
-  if (isIntendedAt(walking.index, change.path) && change.edit != schema::GitEdit::DELETED) return;
+  // Once: those of them that are there have their own look.
+  if (isIntendedAt(walking.index, change.path) &&
+      (change.edit != schema::GitEdit::DELETED || isSpecial(walking.query.workTree, change.path)))
+    return;
   if (change.edit == schema::GitEdit::MODIFIED && !change.submodule) {
     const FilterKind kind = filterOf(walking.repository, change.path);
     switch (judgeFiltered(walking.repository, kind, delta.old_file.id, walking.query.workTree, change.path)) {

@@ -1,6 +1,7 @@
 // What is staged, and so would be committed: told by status and card, and by a commit, as git has it.
 #include <filesystem>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "git_harness.h"
@@ -169,6 +170,33 @@ TEST(GitStaged, ReplacementsAreNotFollowed) {
 }
 
 // A row of picks that stands between two of them: git has no CHERRY_PICK_HEAD then.
+TEST(GitStaged, WhatIsIntendedIsToldOnceWhateverHasComeToItsPlace) {
+  Repo repo;
+  const std::string& folder = repo.folder();
+  const auto unstaged = [](GitWorker& worker) {
+    auto request = worker.repository.statusRequest();
+    request.initRequest().setLimit(100);
+    auto answer = worker.call(request);
+    return answer.getStatus().getUnstaged();
+  };
+  repo.write("folder/new.txt", "content\n");
+  repo.write("new.txt", "content\n");
+  git(folder, {"add", "-N", "folder/new.txt", "new.txt"});
+  GitWorker worker(repo.broker, folder, Access::WRITE);
+  unlink((folder + "/new.txt").c_str());
+  ASSERT_EQ(mkfifo((folder + "/new.txt").c_str(), 0600), 0);
+  EXPECT_EQ(worker.status(), porcelain(folder)) << "a FIFO";
+  EXPECT_EQ(unstaged(worker), 2U);
+  unlink((folder + "/new.txt").c_str());
+  std::filesystem::rename(folder + "/folder", folder + "/moved");
+  ASSERT_EQ(symlink("moved", (folder + "/folder").c_str()), 0);
+  EXPECT_EQ(worker.status(), porcelain(folder)) << "what lies behind a link is not there";
+  EXPECT_EQ(unstaged(worker), 3U);
+  ASSERT_EQ(worker.stageAll(), "");
+  EXPECT_EQ(worker.status(), porcelain(folder));
+  EXPECT_EQ(git(folder, {"ls-files", "folder/new.txt", "new.txt"}), "");
+}
+
 TEST(GitStaged, ARowOfPicksIsUnderWayBetweenTwoOfThem) {
   Repo repo;
   const std::string& folder = repo.folder();
