@@ -9,6 +9,7 @@
 #include "workers/file/policy.h"
 #include "workers/front/policy.h"
 #include "workers/git/policy.h"
+#include "workers/launcher/audit_reader.h"
 #include "workers/launcher/policy.h"
 #include "workers/probe/policy.h"
 #include "workers/pty/policy.h"
@@ -77,6 +78,10 @@ sandbox::Policy sessionRunning(const Scene& scene) {
   return policy;
 }
 
+sandbox::Policy auditReader(const Scene& scene) {
+  return launcher::auditReaderPolicy(scene.keep);
+}
+
 sandbox::Policy keeper(const Scene& scene) {
   return session::keeperPolicy(scene.keep);
 }
@@ -139,6 +144,8 @@ constexpr std::array kProfiles = {
             "session", nullptr, command<Network::kNone>},
     Profile{"command-full-plain", "command", "the same with the machine's network", "session", nullptr,
             command<Network::kFull>},
+    Profile{"audit-reader", "audit-reader", "reads the kernel's records of everybody's denials", "launcher",
+            nullptr, auditReader},
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ struct Scene {
   int children = -1;                     // broker: the list of its own children
   int programs = -1;                     // launcher: the directory of the workers; probe: the program
   int workspace = -1;                    // file: its one workspace
-  std::vector<int> keep;                 // broker, keeper: every descriptor that stays open
+  std::vector<int> keep;                 // broker, keeper, audit reader: every descriptor that stays open
   session::CommandScope command;         // commands; what their network is, the profile says
 };
 

@@ -27,13 +27,14 @@ struct Row {
 
 // In the order of profiles().
 inline const std::vector<std::string_view> kAll = {
-    "broker",   "launcher",         "front",        "pty",           "file",
-    "git-read", "git-write",        "container",    "probe",         "probe-program",
-    "session",  "session-running",  "keeper",       "gofer",         "gofer-plain",
-    "command",  "command-loopback", "command-full", "command-plain", "command-full-plain"};
+    "broker",      "launcher",         "front",        "pty",           "file",
+    "git-read",    "git-write",        "container",    "probe",         "probe-program",
+    "session",     "session-running",  "keeper",       "gofer",         "gofer-plain",
+    "command",     "command-loopback", "command-full", "command-plain", "command-full-plain",
+    "audit-reader"};
 inline const std::vector<std::string_view> kListed = {
-    "broker",    "front",           "pty",    "file",  "git-read",   "git-write",
-    "container", "session-running", "keeper", "gofer", "gofer-plain"};  // allow by list
+    "broker",    "front",           "pty",    "file",  "git-read",    "git-write",
+    "container", "session-running", "keeper", "gofer", "gofer-plain", "audit-reader"};  // allow by list
 inline const std::vector<std::string_view> kGofers = {"gofer", "gofer-plain"};
 inline const std::vector<std::string_view> kTrusted = {"launcher",
                                                        "session"};  // deny by list, above the commands
@@ -46,8 +47,8 @@ inline const std::vector<std::string_view> kPlain = {"command-plain", "command-f
 inline const std::vector<std::string_view> kProbes = {"probe", "probe-program"};
 
 inline const std::vector<std::string_view> kOurs = {
-    "broker", "launcher", "front",           "pty",    "file",  "git-read",   "git-write", "container",
-    "probe",  "session",  "session-running", "keeper", "gofer", "gofer-plain"};
+    "broker", "launcher", "front",           "pty",    "file",  "git-read",    "git-write",   "container",
+    "probe",  "session",  "session-running", "keeper", "gofer", "gofer-plain", "audit-reader"};
 
 inline std::vector<std::string_view> both(std::vector<std::string_view> some,
                                           const std::vector<std::string_view>& others) {

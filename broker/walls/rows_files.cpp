@@ -14,7 +14,7 @@ std::vector<Row> fileRows() {
   spacious.emplace_back("gofer");
   return {
       {"files.any",
-       {"front", "pty", "container"},
+       {"front", "pty", "audit-reader", "container"},
        "opens no file at all",
        Layer::kSeccomp,
        kRequired,
@@ -22,7 +22,7 @@ std::vector<Row> fileRows() {
        {"read-state", "write-state", "read-private", "write-private", "create-outside", "read-system-file",
         "read-shadow", "list-outside", "link-in", "move-in", "truncate-private"}},
       {"files.any-by-landlock",
-       {"front", "pty", "container"},
+       {"front", "pty", "audit-reader", "container"},
        "opens no file, were its filter to let it try",
        Layer::kLandlock,
        kRequired,

@@ -13,8 +13,8 @@ std::vector<Row> socketRows() {
   unlisted.insert(unlisted.end(), {"connect-engine", "connect-abstract", "connect-operator"});
   return {
       {"sockets.any",
-       {"front", "pty", "file", "git-read", "git-write", "container", "session-running", "keeper", "gofer",
-        "gofer-plain", "probe", "probe-program"},
+       {"front", "pty", "audit-reader", "file", "git-read", "git-write", "container", "session-running",
+        "keeper", "gofer", "gofer-plain", "probe", "probe-program"},
        "makes and connects no socket",
        Layer::kSeccomp,
        kRequired,
@@ -91,8 +91,8 @@ std::vector<Row> socketRows() {
        Feature::kNetworkNamespace,
        {"connect-abstract"}},
       {"sockets.abstract-scope",
-       {"command-full", "broker", "front", "pty", "file", "git-read", "git-write", "container",
-        "session-running", "probe", "probe-program"},
+       {"command-full", "broker", "front", "pty", "audit-reader", "file", "git-read", "git-write",
+        "container", "session-running", "probe", "probe-program"},
        "reaches no abstract socket of others",
        Layer::kLandlock,
        kOptional,

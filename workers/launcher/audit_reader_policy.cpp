@@ -1,5 +1,7 @@
 #include <cerrno>
 
+#include <sys/resource.h>
+
 #include "sandbox/families.h"
 #include "workers/launcher/audit_reader.h"
 
@@ -12,6 +14,9 @@ sandbox::Policy auditReaderPolicy(std::vector<int> keep) {
   sandbox::Policy policy;
   policy.name = "audit-reader";
   policy.keep = std::move(keep);
+  policy.limits = {{RLIMIT_NOFILE, 64, "the records and the line, and what entering opens"},
+                   {RLIMIT_FSIZE, 0, "writes to no file"},
+                   {RLIMIT_NPROC, 0, "starts nothing"}};
   policy.seccomp.unlisted = sandbox::Verdict::killProcess();
   policy.seccomp.rules = {
       allow(families::base(), "memory, ending"),

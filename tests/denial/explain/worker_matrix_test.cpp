@@ -172,7 +172,7 @@ TEST_P(WorkerMatrix, EveryAnswerIsTheKernels) {
 INSTANTIATE_TEST_SUITE_P(Profiles, WorkerMatrix,
                          testing::Values("broker", "launcher", "front", "pty", "file", "git-read",
                                          "git-write", "container", "probe", "probe-program", "session",
-                                         "session-running", "keeper", "gofer", "gofer-plain"),
+                                         "session-running", "keeper", "gofer", "gofer-plain", "audit-reader"),
                          [](const auto& profile) {
                            std::string name = profile.param;
                            std::ranges::replace(name, '-', '_');

@@ -35,8 +35,8 @@ constexpr Wide kThread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLO
 
 // In the order of profiles(): broker launcher front pty file git-read git-write container probe probe-program
 // session session-running keeper gofer gofer-plain, then command, command-loopback, command-full,
-// command-plain, command-full-plain. A allowed, K killed, T trapped (reported, ended), P EPERM, C EACCES, S
-// ENOSYS, O EOPNOTSUPP.
+// command-plain, command-full-plain, audit-reader. A allowed, K killed, T trapped (reported, ended), P EPERM,
+// C EACCES, S ENOSYS, O EOPNOTSUPP.
 struct Row {
   const char* verdicts;
   int number;
