@@ -83,7 +83,7 @@ FileState withIndexMode(const Planning& planning, std::uint32_t kept, FileState 
 FileState fileStateOf(git_tree* tree, const std::string& path);
 // "abc…" or empty, of a ref by its full name.
 std::string refStateOf(git_repository* repository, const std::string& name);
-// The same of a branch that is to be checked out, committed on or moved. Denied "unavailable" where it is
+// The same of a branch that is to be checked out or pushed. Denied "unavailable" where it is
 // another name of one: which of the two is meant is git's to say.
 std::string branchStateOf(git_repository* repository, const std::string& name);
 std::string headStateOf(git_repository* repository);  // "ref: refs/heads/main" or 40 digits

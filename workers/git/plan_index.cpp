@@ -204,7 +204,6 @@ Plan planCommit(const Planning& planning, schema::GitCommit::Reader request) {
   const std::string message = checkedMessage(request);
   const Signature author = signatureFor(planning, request);
   const Head head = headOf(planning.opened.repository);
-  if (!head.detached) branchStateOf(planning.opened.repository, head.name);
   plan.target = head.detached ? "detached-head" : labelOf("branch", head.branch());
   if (head.detached) plan.notes.emplace_back("detached_head");
   plan.commits = 1;

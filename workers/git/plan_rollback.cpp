@@ -61,7 +61,8 @@ void judgeHead(const Planning& planning, const ChangeSet& whole, Plan& plan) {
   if (head == plan.set.refs.end()) return;
   const bool isBranch = head->after.starts_with(kSymbolic);
   if (!isBranch && !head->before.starts_with(kSymbolic)) return;  // a commit on none
-  const std::string branch = isBranch ? head->after.substr(kSymbolic.size()) : std::string();
+  const std::string branch =
+      isBranch ? endOf(planning.opened.repository, head->after.substr(kSymbolic.size())) : std::string();
   const std::string commit = isBranch ? refStateOf(planning.opened.repository, branch) : head->after;
   if (isBranch) mustBeNowhereElse(planning, branch);
   if (commit.empty()) return;  // no commit yet

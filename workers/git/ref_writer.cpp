@@ -130,14 +130,14 @@ sandbox::Fd RefWriter::logOf(const std::string& name) const {
 std::vector<sandbox::Fd> RefWriter::logsOf(const std::string& name) const {
   std::vector<sandbox::Fd> logs;
   logs.push_back(logOf(name));
-  if (name != "HEAD" && refStateOf(repository_, "HEAD") == std::string(kSymbolic) + name)
-    logs.push_back(logOf("HEAD"));
+  if (name != "HEAD" && endOf(repository_, "HEAD") == name) logs.push_back(logOf("HEAD"));
   return logs;
 }
 
 std::string RefWriter::commitOf(const std::string& value) const {
-  std::string state =
-      value.starts_with(kSymbolic) ? refStateOf(repository_, value.substr(kSymbolic.size())) : value;
+  std::string state = value.starts_with(kSymbolic)
+                          ? refStateOf(repository_, endOf(repository_, value.substr(kSymbolic.size())))
+                          : value;
   return state.size() == GIT_OID_HEXSZ ? state : std::string(GIT_OID_HEXSZ, '0');
 }
 

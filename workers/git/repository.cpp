@@ -91,6 +91,22 @@ std::string Head::branch() const {
   return name.starts_with(kHeads) ? name.substr(kHeads.size()) : std::string();
 }
 
+std::string endOf(git_repository* repository, std::string name) {
+  constexpr int kMostSteps = 5;  // as git's
+  for (int step = 0; step <= kMostSteps; ++step) {
+    git_reference* raw = nullptr;
+    const int error = git_reference_lookup(&raw, repository, name.c_str());
+    if (error == GIT_ENOTFOUND) return name;
+    // A name that no reference may have is a damaged reference, and nobody's request.
+    if (error == GIT_EINVALIDSPEC) break;
+    must(error);
+    const Reference reference(raw);
+    if (git_reference_type(raw) == GIT_REFERENCE_DIRECT) return name;
+    name = git_reference_symbolic_target(raw);
+  }
+  throw repositoryRefused("reference_unreadable");
+}
+
 Head headOf(git_repository* repository) {
   Head head;
   const auto reference = make<Reference>(git_reference_lookup, repository, "HEAD");
@@ -100,12 +116,10 @@ Head headOf(git_repository* repository) {
     head.commit = *git_reference_target(reference.get());
     return head;
   }
-  head.name = git_reference_symbolic_target(reference.get());
+  head.name = endOf(repository, git_reference_symbolic_target(reference.get()));
   git_oid id;
   const int error = git_reference_name_to_id(&id, repository, head.name.c_str());
   if (error == GIT_ENOTFOUND) return head;
-  // A name that no reference may have is a damaged HEAD, and nobody's request.
-  if (error == GIT_EINVALIDSPEC) throw repositoryRefused("reference_unreadable");
   must(error);
   head.commit = id;
   return head;

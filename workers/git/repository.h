@@ -29,7 +29,12 @@ struct Head {
   [[nodiscard]] bool unborn() const { return git_oid_is_zero(&commit) != 0; }
   [[nodiscard]] std::string branch() const;  // "main"; empty where it is detached
 };
+// By a branch that is only another name of one: on that one, as by git.
 Head headOf(git_repository* repository);
+
+// What a reference (full name) leads to where it is only another name: a reference that is none, or is not
+// there. Throws Refusal where that can't be told.
+std::string endOf(git_repository* repository, std::string name);
 
 std::string hexOf(const git_oid& id);
 git_oid oidOf(std::string_view hex);  // throws Refusal unless it is 40 digits

@@ -142,5 +142,59 @@ TEST(GitReference, AFolderOfABranchThatIsThereIsInTheWay) {
   git(two.folder, {"fsck"});
 }
 
+// "alias" is only another name of "side".
+TEST(GitReference, HeadOnAnotherNameOfABranchIsOnThatOne) {
+  TwoBranches two;
+  const std::string& folder = two.folder;
+  git(folder, {"branch", "other"});
+  git(folder, {"symbolic-ref", "refs/heads/alias", "refs/heads/side"});
+  git(folder, {"checkout", "-q", "alias"});
+  EXPECT_EQ(two.worker.status(), porcelain(folder));
+  const auto branches = two.worker.call(two.worker.repository.branchesRequest());
+  for (const auto branch : branches.getBranches().getBranches()) {
+    const std::string name = branch.getName().cStr();
+    EXPECT_EQ(branch.getCurrent(), name == "side") << name;
+    EXPECT_EQ(branch.getCommit().cStr(), tip(folder, name)) << name;
+  }
+  EXPECT_EQ(two.worker.prepare(checkOut("side")), "nothing_to_do/checkout");
+  const std::string before = tip(folder, "side");
+  two.repo.write("kept.txt", "more\n");
+  ASSERT_EQ(two.worker.stageAll(), "");
+  ASSERT_EQ(two.worker.commitAs("more"), "");
+  const std::string committed = two.worker.lastAction;
+  EXPECT_EQ(tip(folder, "side~1"), before);
+  EXPECT_EQ(git(folder, {"symbolic-ref", "refs/heads/alias"}), "refs/heads/side\n");
+  EXPECT_EQ(git(folder, {"symbolic-ref", "--no-recurse", "HEAD"}), "refs/heads/alias\n");
+  EXPECT_EQ(git(folder, {"reflog", "-1", "--format=%H"}), tip(folder, "side") + "\n");
+  EXPECT_EQ(two.worker.status(), porcelain(folder));
+
+  ASSERT_EQ(two.worker.change(checkOut("other")), "");
+  const std::string left = two.worker.lastAction;
+  EXPECT_EQ(branchNow(folder), "other");
+  ASSERT_EQ(two.worker.rollback(left), "") << "back on the other name";
+  EXPECT_EQ(git(folder, {"symbolic-ref", "--no-recurse", "HEAD"}), "refs/heads/alias\n");
+  EXPECT_EQ(porcelain(folder), std::vector<std::string>());
+  ASSERT_EQ(two.worker.rollback(committed), "");
+  EXPECT_EQ(tip(folder, "side"), before);
+  EXPECT_EQ(git(folder, {"symbolic-ref", "refs/heads/alias"}), "refs/heads/side\n");
+  git(folder, {"fsck"});
+}
+
+TEST(GitReference, NoOtherNameOfABranchIsPushedTo) {
+  TwoBranches two;
+  const std::string& outside = two.repo.broker.world.outside;
+  git(outside, {"clone", "-q", "--bare", two.folder, "other.git"});
+  git(two.folder, {"remote", "add", "origin", outside + "/other.git"});
+  const auto pushOf = [](const char* branch) {
+    return [branch](Change change) { change.initPush().setBranch(branch); };
+  };
+  GitWorker worker(two.repo.broker, two.folder, Access::PUSH, {outside});
+  git(two.folder, {"branch", "alias", "side"});
+  git(outside + "/other.git", {"symbolic-ref", "refs/heads/alias", "refs/heads/main"});
+  EXPECT_EQ(worker.prepare(pushOf("alias")), "unavailable/symbolic_branch");
+  git(outside + "/other.git", {"symbolic-ref", "-d", "refs/heads/alias"});
+  EXPECT_EQ(worker.prepare(pushOf("alias")), "") << "the control";
+}
+
 }  // namespace
 }  // namespace factionos::test
