@@ -51,11 +51,6 @@ bool isSpecial(int workTree, const std::string& path) {
   return kind != 0 && !S_ISREG(kind) && !S_ISLNK(kind) && !S_ISDIR(kind);
 }
 
-bool isIntendedAt(git_index* index, const std::string& path) {
-  const git_index_entry* entry = git_index_get_bypath(index, path.c_str(), GIT_INDEX_STAGE_NORMAL);
-  return entry != nullptr && isIntended(*entry);
-}
-
 bool isBelow(const std::vector<std::string>& below, std::string_view path) {
   return below.empty() || std::ranges::any_of(below, [path](const std::string& each) {
            return path.starts_with(each) &&
@@ -78,7 +73,7 @@ void tellTracked(Walking& walking, const git_diff_delta& delta) {
   Change change{delta.old_file.path, {}, editOf(delta.status), isSubmodule(delta), false};
   if (change.edit == schema::GitEdit::NONE || isMarkedLeftOut(walking.index, delta.old_file.path)) return;
   // Once: those of them that are there have their own look.
-  if (isIntendedAt(walking.index, change.path) &&
+  if (isIntended(walking.index, change.path) &&
       (change.edit != schema::GitEdit::DELETED || isSpecial(walking.query.workTree, change.path)))
     return;
   if (change.edit == schema::GitEdit::MODIFIED && !change.submodule) {
@@ -173,17 +168,24 @@ bool isIntended(const git_index_entry& entry) {
   return (entry.flags_extended & GIT_INDEX_ENTRY_INTENT_TO_ADD) != 0;
 }
 
+bool isIntended(git_index* index, const std::string& path) {
+  const git_index_entry* entry = git_index_get_bypath(index, path.c_str(), GIT_INDEX_STAGE_NORMAL);
+  return entry != nullptr && isIntended(*entry);
+}
+
+bool holdsIntended(git_index* index) {
+  for (std::size_t at = 0; at < git_index_entrycount(index); ++at)
+    if (isIntended(*git_index_get_byindex(index, at))) return true;
+  return false;
+}
+
 Index withoutIntended(git_index* index) {
-  const auto each = [index](const auto& take) {
-    for (std::size_t at = 0; at < git_index_entrycount(index); ++at) take(*git_index_get_byindex(index, at));
-  };
-  bool any = false;
-  each([&any](const git_index_entry& entry) { any = any || isIntended(entry); });
-  if (!any) return Index();
+  if (!holdsIntended(index)) return Index();
   Index copy = make<Index>(git_index_new);
-  each([&copy](const git_index_entry& entry) {
+  for (std::size_t at = 0; at < git_index_entrycount(index); ++at) {
+    const git_index_entry& entry = *git_index_get_byindex(index, at);
     if (!isIntended(entry)) must(git_index_add(copy.get(), &entry));
-  });
+  }
   return copy;
 }
 

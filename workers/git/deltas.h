@@ -32,6 +32,8 @@ void takeModesAsGitDoes(git_diff_options& options);
 // An entry that says that a file is to be added one day (`git add --intent-to-add`), with nothing staged of
 // it.
 bool isIntended(const git_index_entry& entry);
+bool isIntended(git_index* index, const std::string& path);
+bool holdsIntended(git_index* index);
 
 // What of an index would be committed: null where that is all of it, else a copy in memory without the
 // entries that are but intended.

@@ -83,11 +83,17 @@ FileTotals totalsOf(const Opened& opened, git_diff* diff, std::size_t at, Patch&
   return totals;
 }
 
+// As git tells it: what is but intended to be added is new.
+schema::GitEdit shownAs(git_index* index, const git_diff_delta& delta) {
+  const bool isNew = index != nullptr && delta.status != GIT_DELTA_DELETED &&
+                     delta.status != GIT_DELTA_RENAMED && isIntended(index, delta.old_file.path);
+  return isNew ? schema::GitEdit::ADDED : editOf(delta.status);
+}
+
 // A difference to the working tree reports what a filter or a sparse checkout makes of files, too.
 enum class Judged { kShow, kHide, kUnjudged };
 Judged judge(const Opened& opened, const git_diff_delta& delta) {
   const bool toWorkTree = (delta.new_file.flags & GIT_DIFF_FLAG_VALID_ID) == 0;
-  if (editOf(delta.status) == schema::GitEdit::NONE) return Judged::kHide;
   if (!toWorkTree || delta.status != GIT_DELTA_MODIFIED) return Judged::kShow;
   const FilterKind kind = filterOf(opened.repository, delta.new_file.path);
   if (kind == FilterKind::kNone) return Judged::kShow;
@@ -99,6 +105,7 @@ Judged judge(const Opened& opened, const git_diff_delta& delta) {
 
 struct Selected {
   std::size_t at;
+  schema::GitEdit edit;
   Judged judged;
 };
 
@@ -110,24 +117,27 @@ void fillPatch(git_patch* patch, schema::GitDiff::Builder reply) {
   reply.setPatch({reinterpret_cast<const kj::byte*>(text.data()), size});
 }
 
-void fillFile(const git_diff_delta& delta, const FileTotals& totals, schema::GitFileDiff::Builder file) {
+void fillFile(const git_diff_delta& delta, schema::GitEdit edit, const FileTotals& totals,
+              schema::GitFileDiff::Builder file) {
   const bool deleted = delta.status == GIT_DELTA_DELETED;
   fill(file.initPath(), deleted ? delta.old_file.path : delta.new_file.path);
   if (delta.status == GIT_DELTA_RENAMED) fill(file.initOldPath(), delta.old_file.path);
-  file.setEdit(editOf(delta.status));
+  file.setEdit(edit);
   file.setBinary(totals.binary);
   file.setHunks(totals.hunks);
   file.setInsertions(static_cast<std::uint32_t>(totals.insertions));
   file.setDeletions(static_cast<std::uint32_t>(totals.deletions));
 }
 
-std::vector<Selected> select(const Opened& opened, git_diff* diff, std::string_view file) {
+std::vector<Selected> select(const Opened& opened, git_diff* diff, git_index* index, std::string_view file) {
   std::vector<Selected> selected;
   for (std::size_t i = 0; i < git_diff_num_deltas(diff); ++i) {
     const git_diff_delta& delta = *git_diff_get_delta(diff, i);
     if (!file.empty() && file != delta.new_file.path && file != delta.old_file.path) continue;
+    const schema::GitEdit edit = shownAs(index, delta);
+    if (edit == schema::GitEdit::NONE) continue;
     const Judged judged = judge(opened, delta);
-    if (judged != Judged::kHide) selected.push_back({i, judged});
+    if (judged != Judged::kHide) selected.push_back({i, edit, judged});
   }
   return selected;
 }
@@ -139,23 +149,27 @@ Diff between(const Opened& opened, const git_oid& from, const git_oid& to) {
   return make<Diff>(git_diff_tree_to_tree, opened.repository, a.get(), b.get(), &options);
 }
 
-// What a sparse checkout leaves out is no deletion.
+// What a sparse checkout leaves out is no deletion. Of what is the same only an empty file that is but
+// intended to be added is of interest.
 Diff toWorkTree(const Opened& opened, git_index* index) {
   git_diff_options options = plainOptions();
   options.flags |= GIT_DIFF_IGNORE_SUBMODULES;  // which are never entered
+  if (holdsIntended(index)) options.flags |= GIT_DIFF_INCLUDE_UNMODIFIED;
   options.payload = index;
   options.notify_cb = [](const git_diff*, const git_diff_delta* delta, const char*, void* payload) {
-    return isMarkedLeftOut(static_cast<git_index*>(payload), delta->old_file.path) ? 1 : 0;
+    auto* entries = static_cast<git_index*>(payload);
+    const char* path = delta->old_file.path;
+    const bool isSame = delta->status == GIT_DELTA_UNMODIFIED && !isIntended(entries, path);
+    return isSame || isMarkedLeftOut(entries, path) ? 1 : 0;
   };
   return make<Diff>(git_diff_index_to_workdir, opened.repository, index, &options);
 }
 
-}  // namespace
-
-void fillDiff(const Opened& opened, git_diff* diff, std::string_view file, std::uint32_t limit,
-              schema::GitDiff::Builder reply, Patience& patience) {
+// `index`: what the working tree is compared with, null where it is not.
+void fillDiff(const Opened& opened, git_diff* diff, git_index* index, std::string_view file,
+              std::uint32_t limit, schema::GitDiff::Builder reply, Patience& patience) {
   findRenames(diff);
-  const std::vector<Selected> selected = select(opened, diff, file);
+  const std::vector<Selected> selected = select(opened, diff, index, file);
   if (!file.empty() && selected.empty()) throw Refusal{"not_found", "file_has_no_difference"};
   std::size_t shown = std::min<std::size_t>(selected.size(), limit);
   std::size_t bytes = 0;
@@ -177,7 +191,7 @@ void fillDiff(const Opened& opened, git_diff* diff, std::string_view file, std::
     deletions += totals.deletions;
     if (i >= shown) continue;
     auto row = files[static_cast<unsigned>(i)];
-    fillFile(delta, totals, row);
+    fillFile(delta, selected[i].edit, totals, row);
     row.setUnjudged(unjudged);
     if (!file.empty() && i == 0 && patch) fillPatch(patch.get(), reply);
   }
@@ -187,10 +201,13 @@ void fillDiff(const Opened& opened, git_diff* diff, std::string_view file, std::
   reply.setTruncated(shown < selected.size());
 }
 
+}  // namespace
+
 void diff(const Opened& opened, schema::GitDiffRequest::Reader request, schema::GitDiff::Builder reply,
           Patience& patience) {
   const std::string file = request.hasFile() ? checkedPath(view(request.getFile())) : std::string();
   Diff found;
+  Index toTree;
   if (request.hasFrom() || request.hasTo()) {
     if (request.getStaged()) throw Refusal{"invalid", "staged_with_commits"};
     if (!request.hasFrom()) throw Refusal{"invalid", "to_without_from"};
@@ -200,7 +217,7 @@ void diff(const Opened& opened, schema::GitDiffRequest::Reader request, schema::
     };
     found = between(opened, commit(request.getFrom()), commit(request.getTo()));
   } else {
-    const Index index = opened.index();
+    Index index = opened.index();
     if (request.getStaged()) {
       git_diff_options options = plainOptions();
       const Tree tree = treeOf(opened.repository, headOf(opened.repository).commit);
@@ -209,9 +226,10 @@ void diff(const Opened& opened, schema::GitDiffRequest::Reader request, schema::
                          committed ? committed.get() : index.get(), &options);
     } else {
       found = toWorkTree(opened, index.get());
+      toTree = std::move(index);
     }
   }
-  fillDiff(opened, found.get(), file, request.getLimit(), reply, patience);
+  fillDiff(opened, found.get(), toTree.get(), file, request.getLimit(), reply, patience);
 }
 
 void show(const Opened& opened, schema::GitShowRequest::Reader request, schema::GitShow::Builder reply,
@@ -225,7 +243,7 @@ void show(const Opened& opened, schema::GitShowRequest::Reader request, schema::
   constexpr std::size_t kMostMessageBytes = std::size_t{64} << 10;
   if (message != nullptr) reply.setMessage(utf8Cut(message, kMostMessageBytes).c_str());
   const Diff found = between(opened, parent, *git_commit_id(commit.get()));
-  fillDiff(opened, found.get(), file, request.getLimit(), reply.initDiff(), patience);
+  fillDiff(opened, found.get(), nullptr, file, request.getLimit(), reply.initDiff(), patience);
 }
 
 }  // namespace factionos::git

@@ -56,7 +56,5 @@ const char* underway(const Opened& opened);
 void fillHead(const Opened& opened, schema::GitHead::Builder head);
 // `parents`: those that it has here.
 void fillCommit(git_commit* commit, const std::vector<git_oid>& parents, schema::GitLogEntry::Builder entry);
-void fillDiff(const Opened& opened, git_diff* diff, std::string_view file, std::uint32_t limit,
-              schema::GitDiff::Builder reply, Patience& patience);
 
 }  // namespace factionos::git

@@ -122,6 +122,38 @@ TEST(GitStaged, WhatIsButIntendedToBeAddedIsNotCommitted) {
   EXPECT_EQ(worker.status(), porcelain(folder));
 }
 
+TEST(GitStaged, TheDifferenceHasWhatIsIntendedAsNew) {
+  Intended repo;
+  const std::string& folder = repo.folder();
+  repo.write("gone.txt", "content\n");
+  git(folder, {"add", "-N", "gone.txt"});
+  unlink((folder + "/gone.txt").c_str());
+  repo.write("kept.txt", "more\n");
+  GitWorker worker(repo.broker, folder, Access::WRITE);
+  const auto differences = [&worker]() {
+    auto request = worker.repository.diffRequest();
+    request.initRequest().setLimit(100);
+    auto answer = worker.call(request);
+    std::string text;
+    for (const auto file : answer.getDiff().getFiles())
+      text += "DAM"[file.getEdit() == schema::GitEdit::ADDED      ? 1
+                    : file.getEdit() == schema::GitEdit::MODIFIED ? 2
+                                                                  : 0] +
+              ("\t" + bytesOf(file.getPath())) + "\n";
+    return text;
+  };
+  const auto byGit = [&folder]() { return git(folder, {"diff", "--name-status", "--no-renames"}); };
+  EXPECT_EQ(byGit(), "A\tempty.txt\nD\tgone.txt\nM\tkept.txt\nA\tnew.txt\n");
+  EXPECT_EQ(differences(), byGit());
+  auto request = worker.repository.diffRequest();
+  request.initRequest().setFile("new.txt");
+  auto answer = worker.call(request);
+  EXPECT_EQ(answer.getDiff().getInsertions(), 1U);
+  EXPECT_GT(answer.getDiff().getPatchTotalBytes(), 0U);
+  ASSERT_EQ(worker.stageAll(), "");
+  EXPECT_EQ(differences(), "");
+}
+
 TEST(GitStaged, TheMarkOfWhatIsIntendedComesBackByARollback) {
   Intended repo;
   const std::string& folder = repo.folder();
