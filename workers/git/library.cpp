@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "workers/git/handles.h"
+#include "workers/git/ident.h"
 
 namespace factionos::git {
 namespace {
@@ -49,6 +50,7 @@ void startLibrary() {
   git_libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION, 1);
   git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
   setMemory();
+  useOwnIdent();
 }
 
 Refusal refusalOf(int error) {
