@@ -171,6 +171,23 @@ TEST(GitStaged, TheMarkOfWhatIsIntendedComesBackByARollback) {
   EXPECT_EQ(porcelain(folder), (std::vector<std::string>{"A. empty.txt", "A. new.txt"}));
 }
 
+TEST(GitStaged, AWorktreeWithAStagedPointerOrAnIntendedFileIsNotRemoved) {
+  Repo repo;
+  const std::string& folder = repo.folder();
+  repo.write(".git/info/exclude", "tree\n");
+  git(folder, {"worktree", "add", "-q", "-b", "side", "tree"});
+  GitWorker worker(repo.broker, folder, Access::WRITE);
+  repo.write("tree/new.txt", "");
+  git(folder + "/tree", {"add", "-N", "new.txt"});
+  EXPECT_EQ(worker.change(removeTree("tree")), "not_clean/worktree/1");
+  git(folder + "/tree", {"rm", "-q", "-f", "new.txt"});
+  std::filesystem::create_directory(folder + "/tree/sub");
+  git(folder + "/tree", {"update-index", "--add", "--cacheinfo", "160000," + tip(folder) + ",sub"});
+  EXPECT_EQ(worker.change(removeTree("tree")), "not_clean/worktree/1");
+  git(folder + "/tree", {"rm", "-q", "--cached", "sub"});
+  EXPECT_EQ(worker.change(removeTree("tree")), "") << "the control";
+}
+
 TEST(GitStaged, WhatIsIntendedAndGoneOrALinkIsToldAsByGit) {
   Intended repo;
   const std::string& folder = repo.folder();
