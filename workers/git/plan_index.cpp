@@ -104,6 +104,19 @@ std::string checkedMessage(schema::GitCommit::Reader request) {
   return message;
 }
 
+// One that became something else, a link or a submodule, is told as one that goes and one that comes, whose
+// lines git counts so; it is one file.
+std::uint32_t countOfFiles(git_diff* diff) {
+  std::uint32_t count = 0;
+  std::string_view last;
+  for (std::size_t at = 0; at < git_diff_num_deltas(diff); ++at) {
+    const std::string_view path = git_diff_get_delta(diff, at)->new_file.path;
+    if (path != last) ++count;
+    last = path;
+  }
+  return count;
+}
+
 // What the commit holds against its parent, for the card. `staged`: the index as a tree, where it has been
 // written as one; two trees are compared without a look at what is the same in both, while of an index each
 // tree of the parent's is read.
@@ -116,7 +129,7 @@ void countStaged(const Planning& planning, const Head& head, git_index* index, g
   const Diff diff = staged != nullptr
                         ? make<Diff>(git_diff_tree_to_tree, repository, tree.get(), staged, &options)
                         : make<Diff>(git_diff_tree_to_index, repository, tree.get(), index, &options);
-  plan.files = static_cast<std::uint32_t>(git_diff_num_deltas(diff.get()));
+  plan.files = countOfFiles(diff.get());
   constexpr std::uint32_t kMostCounted = 2000;  // above it the card tells files alone
   if (planning.store != Store::kDry || plan.files > kMostCounted) return;
   git_diff_stats* raw = nullptr;

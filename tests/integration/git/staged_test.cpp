@@ -63,6 +63,22 @@ TEST(GitStaged, ASubmodulesPointerIsShownCountedAndCommitted) {
   EXPECT_EQ(worker.commitAs("nothing"), "nothing_to_do/commit") << "the control";
 }
 
+// A command can write either file.
+TEST(GitStaged, NoConfigurationHidesASubmodulesPointer) {
+  Pointed repo;
+  const std::string& folder = repo.folder();
+  repo.config("diff.ignoreSubmodules", "all");
+  repo.config("submodule.sub.ignore", "all");
+  repo.write(".gitmodules", "[submodule \"sub\"]\n\tpath = sub\n\turl = ./x\n\tignore = all\n");
+  git(folder, {"add", ".gitmodules"});
+  GitWorker worker(repo.broker, folder, Access::WRITE);
+  EXPECT_EQ(worker.status(), (std::vector<std::string>{"A. .gitmodules", "M. sub"}));
+  EXPECT_EQ(worker.status(), porcelain(folder));
+  EXPECT_EQ(stagedCounts(worker), (std::vector<std::string>{"4 0 .gitmodules", "1 1 sub"}));
+  ASSERT_EQ(worker.commitAs("both"), "");
+  EXPECT_EQ(worker.files, 2U);
+}
+
 TEST(GitStaged, ASubmodulesPointerAloneIsACommit) {
   Pointed repo;
   GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
@@ -92,6 +108,8 @@ TEST(GitStaged, AFileThatBecameASubmoduleIsCountedAsByGit) {
   EXPECT_EQ(git(folder, {"diff", "--cached", "--numstat", "--no-renames"}),
             "1\t3\tkept.txt\n0\t1\tsub\n1\t0\tunknown\n");
   EXPECT_EQ(stagedCounts(worker), (std::vector<std::string>{"1 3 kept.txt", "0 1 sub", "1 0 unknown"}));
+  ASSERT_EQ(worker.commitAs("three"), "");
+  EXPECT_EQ(worker.files, 3U);
 }
 
 // `git add -N`.
