@@ -250,11 +250,19 @@ sandbox::NamespacePosture enterNamespaces(const KeeperPlan& plan) {
   return namespaces;
 }
 
-// With a pid namespace the one that goes on is its init; the session adopts it.
+// With a pid namespace the one that goes on is its init; the session adopts it. Which says nothing before it
+// has been said who it is: two that write at once would cut each other's reports apart.
 void becomeInit(const KeeperPlan& plan, const sandbox::NamespacePosture& namespaces) {
   if (!namespaces.pid) return;
+  sandbox::Pipe said = sandbox::makePipe();
   const pid_t init = checked(Step::kNamespaces, fork(), "fork_refused");
-  if (init == 0) return;
+  if (init == 0) {
+    said.write.reset();
+    char nothing = 0;
+    while (read(said.read.get(), &nothing, sizeof nothing) < 0 && errno == EINTR) {
+    }
+    return;
+  }
   const std::uint64_t numbers[] = {static_cast<std::uint64_t>(init)};
   sendReport(plan.control, Report::Kind::kKeeper, numbers);
   _exit(0);

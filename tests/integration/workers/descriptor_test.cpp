@@ -121,7 +121,7 @@ TEST_P(ManySessions, P34_LeaveNoDescriptorAndNoProcessBehind) {
   for (int i = 0; i < 220; ++i) {
     const Result result = broker.run(argv({"true"}, GetParam()));
     ASSERT_EQ(result.denial, "") << i;
-    ASSERT_EQ(result.code, 0) << i;
+    ASSERT_EQ(result.code, 0) << i << " " << static_cast<int>(result.reason) << " " << result.signal;
   }
   const auto spareAlone = [&]() {
     const std::vector<pid_t> children = childrenOf(broker.launcherPid);

