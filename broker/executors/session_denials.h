@@ -29,7 +29,7 @@ class SessionDenials {
     std::int64_t firstAt = 0;
     std::int64_t lastAt = 0;
   };
-  static constexpr unsigned kMostRows = 128;  // above what a session counts apart
+  static constexpr unsigned kMostRows = 192;  // above what a session counts apart
 
   std::vector<Row> rows_;
   std::uint64_t total_ = 0;

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "sandbox/entries.h"
@@ -83,7 +85,12 @@ bool makeDirectory(int parent, const std::string& name) {
 void makeFilesAsIn(int directory) {
   struct stat status {};
   mustWrite(fstat(directory, &status) == 0, "directory");
-  umask((~status.st_mode & (S_IRWXG | S_IRWXO)) | S_IWOTH);
+  mode_t rights = status.st_mode;
+  const sandbox::Fd open = openBeneath(directory, ".", O_RDONLY | O_DIRECTORY);  // the other may be O_PATH
+  // With an access control list these bits are its mask, and no right of the group's.
+  if (open && fgetxattr(open.get(), "system.posix_acl_access", nullptr, 0) > 0)
+    rights &= ~static_cast<mode_t>(S_IRWXG);
+  umask((~rights & (S_IRWXG | S_IRWXO)) | S_IWOTH);
 }
 
 int renameToFree(int parent, const std::string& from, const std::string& to) {

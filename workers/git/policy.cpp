@@ -68,6 +68,10 @@ sandbox::Family withoutModes(sandbox::Family family) {
   return family;
 }
 
+sandbox::Family accessLists() {
+  return {"accessLists", {{SYS_fgetxattr, {}}}};
+}
+
 sandbox::Family wholeFileSystem() {
   return {"wholeFileSystem", {{SYS_syncfs, {}}}};
 }
@@ -98,6 +102,7 @@ sandbox::SeccompPolicy calls(Access access) {
     policy.rules.push_back(
         allow(withoutModes(families::filesWrite()), "objects, refs, index and working tree"));
     policy.rules.push_back(allow(modes(), "the same of directories, and of files that are there"));
+    policy.rules.push_back(allow(accessLists(), "whether a folder's mode tells what its group may"));
     policy.rules.push_back(allow(wholeFileSystem(), "one wait for the disk for many objects"));
   }
   return policy;

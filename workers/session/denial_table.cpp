@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint64_t kUsed = std::uint64_t{1} << 63;
 constexpr std::uint16_t kFurther = 0xffff;
 // Held back for protected names: whoever makes up other kinds must not push those out of sight.
-constexpr std::size_t kRowsOfProtected = 24;
+constexpr std::size_t kRowsOfProtected = 40;
 
 bool isOfProtected(const Denial& denial) {
   return denial.place == DeniedPlace::kProtected || denial.place == DeniedPlace::kProtectedByGit;

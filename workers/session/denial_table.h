@@ -69,7 +69,7 @@ struct DenialCount {
 };
 
 // Kinds that are told apart; further ones are counted together, as "further" on "kernel".
-inline constexpr std::size_t kDenialRows = 64;
+inline constexpr std::size_t kDenialRows = 96;
 
 // Made before the fork that separates its two users; each sees what the other does. One writes, one reads.
 class DenialTable {

@@ -1,7 +1,9 @@
 // Who else may read and write what a change makes in a repository: those who may its folder.
+#include <cstdint>
 #include <cstdio>
 
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include "git_harness.h"
 
@@ -51,6 +53,35 @@ TEST_P(GitRights, OfWhatIsMadeAreThoseOfTheRepository) {
 
 INSTANTIATE_TEST_SUITE_P(Folders, GitRights, testing::Values(0755, 02775, 0750, 0700, 0777),
                          [](const auto& each) { return "Of" + octal(each.param); });
+
+// A list of one user beside the owner: the group's bits are its mask.
+bool giveTo(const std::string& folder, std::uint32_t user) {
+  struct Entry {
+    std::uint16_t tag;
+    std::uint16_t rights;
+    std::uint32_t id;
+  };
+  constexpr std::uint32_t kNobody = ~0U;
+  struct {
+    std::uint32_t version = 2;  // linux/posix_acl_xattr.h
+    Entry entries[5];
+  } list{
+      .entries = {
+          {0x01, 7, kNobody}, {0x02, 7, user}, {0x04, 0, kNobody}, {0x10, 7, kNobody}, {0x20, 0, kNobody}}};
+  return setxattr(folder.c_str(), "system.posix_acl_access", &list, sizeof list, 0) == 0;
+}
+
+TEST(GitRights, OfAGroupAreNotTheMaskOfAnAccessControlList) {
+  Repo repo;
+  const std::string dotGit = repo.folder() + "/.git";
+  shareFolders(repo.folder(), 0700);
+  if (!giveTo(dotGit, 1)) GTEST_SKIP() << "no access control lists on this file system";
+  ASSERT_EQ(octal(rightsOf(dotGit)), "770");
+  repo.write("a.txt", "new\n");
+  GitWorker worker(repo.broker, repo.folder(), Access::WRITE);
+  ASSERT_EQ(worker.stageAll(), "");
+  EXPECT_EQ(octal(rightsOf(dotGit + "/index")), "600");
+}
 
 TEST(GitRights, OfWhatIsCheckedOutAreThoseOfTheRepository) {
   Repo repo;
