@@ -22,8 +22,8 @@ struct LandlockAudit {
 };
 
 // Joins if this process has CAP_AUDIT_READ, takes that out of every set of it, joined or not, and then makes
-// sure in a throw-away child that a denial is told. Before threads. Throws SetupError if the capability can't
-// be dropped.
+// sure in a throw-away child that a denial is told. The bounding set keeps it without CAP_SETPCAP. Before
+// threads. Throws SetupError if the capability can't be dropped.
 LandlockAudit joinLandlockAudit();
 
 // Records lie ahead of this one that there was no room for.
