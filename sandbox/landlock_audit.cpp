@@ -89,12 +89,18 @@ LandlockAudit joinLandlockAudit() {
   const bool may = hasCapability(CAP_AUDIT_READ);
   const bool makesRecords = landlockAbi() >= kAbiOfAudit;
   LandlockAudit audit;
-  if (may && makesRecords) audit.socket = join();
+  // Without the capability its kind may look into this process, and take descriptors from it.
+  if (may && makesRecords) {
+    checked(Step::kDumpable, prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "dumpable_refused");
+    audit.socket = join();
+  }
   if (may) dropCapability(CAP_AUDIT_READ);
   if (!makesRecords) return audit;
   audit.reading = AuditReading::kNoCapability;
   if (!audit.socket) return audit;
-  audit.reading = works(audit.socket.get()) ? AuditReading::kRead : AuditReading::kNotEnabled;
+  // A machine that is busy being denied things loses records: once more.
+  const bool told = works(audit.socket.get()) || works(audit.socket.get());
+  audit.reading = told ? AuditReading::kRead : AuditReading::kNotEnabled;
   if (audit.reading != AuditReading::kRead) audit.socket.reset();
   return audit;
 }

@@ -12,7 +12,7 @@ namespace factionos::sandbox {
 enum class AuditReading {
   kRead,
   kNoCapability,
-  kNotEnabled,  // this process's own denial was not told within a fifth of a second
+  kNotEnabled,  // this process's own denial was not told, twice within a fifth of a second
   kNoRecords,   // the kernel makes none
 };
 
@@ -21,9 +21,10 @@ struct LandlockAudit {
   AuditReading reading = AuditReading::kNoRecords;
 };
 
-// Joins if this process has CAP_AUDIT_READ, takes that out of every set of it, joined or not, and then makes
-// sure in a throw-away child that a denial is told. The bounding set keeps it without CAP_SETPCAP. Before
-// threads. Throws SetupError if the capability can't be dropped.
+// Joins if this process has CAP_AUDIT_READ, takes that out of every set of it, joined or not (but the
+// bounding set, where it has no CAP_SETPCAP: no_new_privs makes that one useless), and then makes sure in a
+// throw-away child that a denial is told. Before threads. Leaves this process undumpable. Throws SetupError
+// if the capability can't be dropped.
 LandlockAudit joinLandlockAudit();
 
 // Records lie ahead of this one that there was no room for.

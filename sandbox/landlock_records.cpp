@@ -136,12 +136,15 @@ LandlockRecord denialOf(std::uint64_t domain, Fields fields) {
 
 LandlockRecord domainOf(std::uint64_t domain, Fields fields) {
   const auto status = fields.take("status");
-  if (status == "deallocated") return LandlockDomain{domain, 0};
+  if (status == "deallocated") return LandlockDomain{domain, 0, 0};
   if (status != "allocated" || !fields.take("mode")) return {};
   const auto pid = fields.take("pid");
-  const auto maker = pid ? number<pid_t>(*pid, 10) : std::nullopt;
-  if (!maker || *maker <= 0) return {};
-  return LandlockDomain{domain, *maker};
+  const auto uid = fields.take("uid");
+  if (!pid || !uid) return {};
+  const pid_t maker = number<pid_t>(*pid, 10).value_or(0);
+  const auto user = number<uid_t>(*uid, 10);
+  if (maker <= 0 || !user) return {};
+  return LandlockDomain{domain, maker, *user};
 }
 
 }  // namespace

@@ -43,6 +43,7 @@ struct LandlockDenial {
 struct LandlockDomain {
   std::uint64_t domain = 0;
   pid_t maker = 0;  // who restricted itself, in the initial pid namespace; 0: the domain has ended
+  uid_t user = 0;   // the maker's
 };
 
 using LandlockRecord = std::variant<std::monostate, LandlockDenial, LandlockDomain>;

@@ -19,7 +19,7 @@
 namespace factionos::launcher {
 namespace {
 
-// Everybody's domains that have been denied something and live. Numbers grow: the smallest is the oldest.
+// This user's domains that have been denied something and live. Numbers grow: the smallest is the oldest.
 constexpr std::size_t kMostDomains = 4096;
 // A domain is told after its first denial.
 constexpr std::size_t kMostWaiting = 64;
@@ -27,7 +27,7 @@ constexpr int kRecordsAtOnce = 1000;
 
 class Reader {
  public:
-  explicit Reader(int line) : line_(line) {}
+  Reader(int line, uid_t user) : line_(line), user_(user) {}
 
   void take(const sandbox::ReadRecord& record) {
     if (std::holds_alternative<sandbox::RecordsLost>(record)) return tellLost();
@@ -49,12 +49,19 @@ class Reader {
       makers_.erase(domain.domain);
       return;
     }
-    makers_[domain.domain] = domain.maker;
-    if (makers_.size() > kMostDomains) makers_.erase(makers_.begin());
+    // Sessions are this user's; whoever else makes domains takes no room.
+    if (domain.user == user_) remember(domain);
     for (const auto& denial : waiting_) {
-      if (denial.domain == domain.domain) pass(denial, domain.maker);
+      if (denial.domain == domain.domain && domain.user == user_) pass(denial, domain.maker);
     }
     std::erase_if(waiting_, [&domain](const auto& denial) { return denial.domain == domain.domain; });
+  }
+
+  void remember(const sandbox::LandlockDomain& domain) {
+    makers_[domain.domain] = domain.maker;
+    if (makers_.size() <= kMostDomains) return;
+    makers_.erase(makers_.begin());
+    tellLost();  // its maker is told by the kernel once
   }
 
   void pass(const sandbox::LandlockDenial& denial, pid_t maker) {
@@ -79,13 +86,14 @@ class Reader {
   }
 
   int line_;
+  uid_t user_;
   bool lost_ = false;  // since it was told last
   std::map<std::uint64_t, pid_t> makers_;
   std::deque<sandbox::LandlockDenial> waiting_;  // for their domain's record
 };
 
-[[noreturn]] void readAudit(int socket, int line) {
-  Reader reader(line);
+[[noreturn]] void readAudit(int socket, int line, uid_t user) {
+  Reader reader(line, user);
   while (true) {
     pollfd ready[] = {{socket, POLLIN, 0}, {line, 0, 0}};
     if (poll(ready, 2, -1) < 0 && errno != EINTR) _exit(worker::kInternalError);
@@ -103,11 +111,12 @@ AuditReader startAuditReader(sandbox::Fd socket) {
   const pid_t child = fork();
   if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (child > 0) return {child, std::move(line.to)};
+  const uid_t user = getuid();  // while it may ask
   try {
     prctl(PR_SET_NAME, "audit-reader", 0, 0, 0);  // for who lists processes
     sandbox::enter(
         auditReaderPolicy({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, socket.get(), line.from.get()}));
-    readAudit(socket.get(), line.from.get());
+    readAudit(socket.get(), line.from.get(), user);
   } catch (const std::exception&) {
   }
   _exit(worker::kSetupFailed);

@@ -25,6 +25,8 @@ class AuditRoutes final : private kj::TaskSet::ErrorHandler {
   // has no room for is lost.
   void add(pid_t session, rpc::OwnFd line);
   void remove(pid_t session);
+  // Whether there is anybody left to read them.
+  [[nodiscard]] bool areRead() const { return read_; }
 
  private:
   kj::Promise<void> run();
@@ -36,6 +38,7 @@ class AuditRoutes final : private kj::TaskSet::ErrorHandler {
 
   rpc::Loop& loop_;
   sandbox::Fd line_;
+  bool read_ = true;
   std::map<pid_t, rpc::OwnFd> sessions_;
   std::map<std::uint64_t, pid_t> domains_;  // 0: nobody's of ours
   kj::TaskSet tasks_;

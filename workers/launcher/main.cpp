@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "protocol/rpc/connection.h"
@@ -63,6 +64,7 @@ int main(int argumentCount, char** arguments) {
   const bool reads = argumentCount == 4 && std::string_view(arguments[3]) == "--audit";
   const bool told = (argumentCount == 3 || reads) && std::string_view(arguments[1]) == "--home-fd" &&
                     std::string_view(arguments[2]) == "5";
+  if (reads) prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);  // others of this user could take the socket
   worker::mustBeStarted("launcher", {told ? worker::kScope : -1});
   return worker::guarded([reads]() {
     setsid();  // ^C on the broker's terminal reaches the broker alone

@@ -226,13 +226,14 @@ class Service final : public schema::Launcher::Server, private kj::TaskSet::Erro
     std::vector<std::string> arguments = {std::string(worker::kNamespacesOption),
                                           worker::encode(setup_.support.namespaces)};
     worker::AuditedLine audited;
-    if (audit_ != nullptr) {
+    const bool areRead = audit_ != nullptr && audit_->areRead();
+    if (areRead) {
       audited = worker::makeAuditedLine();
       arguments.emplace_back(worker::kAuditedOption);
     }
     const std::vector<int> more = audited.to ? std::vector{audited.to.get()} : std::vector<int>{};
     auto child = launch(*findRole(schema::Role::SESSION), line.second.get(), std::move(arguments), more);
-    if (audit_ != nullptr) audit_->add(child->process(), rpc::OwnFd(audited.from.release()));
+    if (areRead) audit_->add(child->process(), rpc::OwnFd(audited.from.release()));
     auto process = kj::refcounted<SessionProcess>(loop_, kj::mv(child), kj::mv(line.first));
     tasks_.add(process->ended()
                    .then([this, &started = *process]() { forget(started); })

@@ -260,6 +260,36 @@ TEST_F(KernelAuditAsRoot, WhatTheGoferHasHeardIsCountedOnce) {
   EXPECT_FALSE(rows.contains("read outside landlock-audit")) << session.body;
 }
 
+TEST_F(KernelAuditAsRoot, NobodyCountsOnAReaderThatIsGone) {
+  const Enabled enabled;
+  if (!enabled) ABSENT("an audit that can be enabled");
+  std::optional<Ambient> ambient(std::in_place);
+  LiveBroker broker({.kernel = Setup::Kernel::kNoUserNamespaces});
+  ambient.reset();
+  const auto token = broker.token();
+  const auto isAudited = [&]() {
+    const auto body = broker.outcome(shellLine("true"), token, uniqueKey()).body;
+    return body.find("denials:kernel_audit") != std::string::npos;
+  };
+  EXPECT_TRUE(isAudited());
+  ::kill(broker.child("audit-reader"), SIGKILL);
+  EXPECT_TRUE(eventually([&]() { return broker.child("audit-reader") == 0; }));
+  isAudited();  // by a supervisor that was waiting already
+  EXPECT_FALSE(isAudited());
+}
+
+TEST_F(KernelAuditAsRoot, TheSocketCantBeTakenFromWhoHasJoined) {
+  const Ambient ambient;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    static_cast<void>(sandbox::joinLandlockAudit());
+    ::_exit(::prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0 ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
 TEST_F(KernelAuditAsRoot, TheCapabilityIsGoneFromEverySetOnceTheSocketHasJoined) {
   const Ambient ambient;
   ASSERT_TRUE(ambient);

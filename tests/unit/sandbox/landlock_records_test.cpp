@@ -67,6 +67,7 @@ TEST(LandlockRecords, ADomainIsToldWithItsMakerAndAtItsEnd) {
       "domain=1c35ea194 status=allocated mode=enforcing pid=22018 uid=999 exe=\"/usr/bin/git\" comm=\"git\"");
   EXPECT_EQ(std::get<LandlockDomain>(made).domain, 0x1c35ea194U);
   EXPECT_EQ(std::get<LandlockDomain>(made).maker, 22018);
+  EXPECT_EQ(std::get<LandlockDomain>(made).user, 999U);
   const auto ended = domain("domain=1c35ea194 status=deallocated denials=2");
   EXPECT_EQ(std::get<LandlockDomain>(ended).maker, 0);
 }
@@ -91,6 +92,8 @@ TEST(LandlockRecords, WhatIsNotExactlyARecordIsNothing) {
        {"domain=1 status=allocated pid=5", "domain=1 status=allocated mode=enforcing pid=0",
         "domain=1 status=allocated mode=enforcing pid=-5", "domain=1 status=allocated mode=enforcing pid=5x",
         "domain=1 status=allocated mode=enforcing uid=9 pid=5", "domain=1 status=freed denials=2",
+        "domain=1 status=allocated mode=enforcing pid=5",
+        "domain=1 status=allocated mode=enforcing pid=5 uid=x",
         "domain=1 pid=5 status=allocated mode=enforcing",
         "domain=1 status=allocated mode=enforcing pid=9999999999"})
     EXPECT_TRUE(isNothing(domain(rest))) << rest;
