@@ -20,7 +20,7 @@ using namespace factionos;
 class AllButStart final : public schema::Session::Server {
  public:
   explicit AllButStart(int workspace)
-      : service_(fuzz::loop(), support_, lastResort_), session_(open(workspace)) {}
+      : service_(fuzz::loop(), {}, lastResort_), session_(open(workspace)) {}
 
   kj::Promise<void> prepare(PrepareContext context) override {
     auto request = session_.prepareRequest();
@@ -47,7 +47,6 @@ class AllButStart final : public schema::Session::Server {
     return request.send().getSession();
   }
 
-  sandbox::NamespaceSupport support_;
   session::LastResort lastResort_{std::nullopt};
   session::Service service_;
   schema::Session::Client session_;
