@@ -8,7 +8,6 @@
 
 #include "protocol/rpc/descriptor.h"
 #include "protocol/schemas/session.capnp.h"
-#include "sandbox/namespaces.h"
 #include "tests/fuzz/rpc_peer.h"
 #include "tests/fuzz/scratch_folder.h"
 #include "workers/session/service.h"
@@ -19,8 +18,7 @@ using namespace factionos;
 
 class AllButStart final : public schema::Session::Server {
  public:
-  explicit AllButStart(int workspace)
-      : service_(fuzz::loop(), {}, lastResort_), session_(open(workspace)) {}
+  explicit AllButStart(int workspace) : service_(fuzz::loop(), {}, lastResort_), session_(open(workspace)) {}
 
   kj::Promise<void> prepare(PrepareContext context) override {
     auto request = session_.prepareRequest();
